@@ -1,0 +1,17 @@
+# Writes OUTPUT: the files under ROOT as C++ raw strings, in the order of their paths. Long texts are cut into pieces,
+# since compilers bound the length of one literal.
+file(GLOB_RECURSE files RELATIVE ${ROOT} ${ROOT}/*.yaml)
+list(SORT files)
+set(text "// Generated from lib/Catalog by Embed.cmake.\n#include \"shardc/Frontend/Catalog.h\"\nstatic const shardc::CatalogFile files[] = {\n")
+foreach(file IN LISTS files)
+  file(READ ${ROOT}/${file} body HEX)
+  string(LENGTH "${body}" hex_length)
+  math(EXPR length "${hex_length} / 2")
+  file(READ ${ROOT}/${file} body)
+  string(REPLACE "\\" "\\\\" body "${body}")
+  string(REPLACE "\"" "\\\"" body "${body}")
+  string(REPLACE "\n" "\\n\"\n\"" body "${body}")
+  string(APPEND text "{\"${file}\", llvm::StringRef(\"${body}\", ${length})},\n")
+endforeach()
+string(APPEND text "};\nllvm::ArrayRef<shardc::CatalogFile> shardc::catalogFiles() { return files; }\n")
+file(WRITE ${OUTPUT} "${text}")
