@@ -7,6 +7,7 @@
 #include "shardc/Support/Source.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <string>
 #include <utility>
@@ -32,10 +33,11 @@ const DiagInfo &diagInfo(Diag id);
 llvm::ArrayRef<DiagInfo> allDiags();
 // "AddMixesLayouts" -> "add-mixes-layouts".
 std::string diagName(Diag id);
+std::string kebabCase(llvm::StringRef camelCase);
 
 struct Diagnostic {
-  Diag id;
-  Severity severity;
+  Diag id{};
+  Severity severity{};
   std::string message; // holes filled
   SourceRange range;   // the place; may be invalid for findings about the whole job
   std::vector<std::pair<SourceRange, std::string>> labels; // other places that matter
@@ -94,11 +96,13 @@ private:
 
   SourceManager &sourceManager;
   std::vector<Diagnostic> diagnostics;
+  llvm::StringMap<size_t> seen; // what identifies a finding -> its index
+  Diagnostic repeated;          // takes what is chained onto a repetition
   size_t errors = 0;
 };
 
 // The nearest of `candidates` to what was written, "" if none is near enough to be meant (edit distance at most a third
-// of the length, at least 1). Ties go to the first.
+// of the length, at least 1, and less than the length). Ties go to the first.
 llvm::StringRef nearest(llvm::StringRef written, llvm::ArrayRef<llvm::StringRef> candidates);
 
 } // namespace shardc
