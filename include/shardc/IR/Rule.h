@@ -17,9 +17,11 @@ namespace shardc {
 
 constexpr uint8_t StarFactor = 0xff;
 
-// One dimension of an operand: its factors (indices into `Rule::factors`), or the star.
+// One dimension of an operand: its factors (indices into `Rule::factors`), or the star, alone or first in a product.
 struct RuleDim {
-  llvm::SmallVector<uint8_t, 2> factors; // {StarFactor} for *
+  llvm::SmallVector<uint8_t, 2> factors; // {StarFactor} for *, {StarFactor, q} for (* q)
+  bool isStar() const { return factors.size() == 1 && factors[0] == StarFactor; }
+  bool startsWithStar() const { return factors[0] == StarFactor; }
 };
 
 enum class FactorKind : uint8_t { Pass, Reduce, New, Whole };
@@ -29,7 +31,7 @@ struct Rule {
   std::vector<FactorKind> kinds;    // Whole wins over the others
   std::vector<std::vector<RuleDim>> operands;
   std::vector<std::vector<RuleDim>> results;
-  bool starReduced = false; // * in operands only
+  FactorKind starKind = FactorKind::Pass;
 };
 
 // Nothing if the text is not a rule; `error` then says why.
@@ -38,7 +40,7 @@ std::optional<Rule> parseRule(llvm::StringRef text, std::string &error);
 enum class Reducer : uint8_t { Sum, Mean, Max, Min };
 
 // The operands in which an operation is linear.
-enum class Linearity : uint8_t { None, Alone, Together };
+enum class Linearity : uint8_t { None, Alone, Together, Increasing };
 struct Linear {
   Linearity kind = Linearity::None;
   uint32_t operands = 0; // bit mask
