@@ -69,7 +69,7 @@ bool hasReduced(const OpInfo &op) {
   }
   std::string error;
   const std::optional<Rule> rule = parseRule(op.rule, error);
-  return rule && (rule->starReduced || llvm::is_contained(rule->kinds, FactorKind::Reduce));
+  return rule && llvm::is_contained(rule->kinds, FactorKind::Reduce);
 }
 
 const char *takesText(Takes takes) {
