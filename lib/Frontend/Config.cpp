@@ -1,0 +1,162 @@
+// Config: gets the bytes, refuses what is no text, and hands the text to the reader of its format.
+//
+// Exists so that the three readers may assume well-formed UTF-8 without control characters: yaml-cpp, for one, takes byte 4
+// for the end of the file and a NUL for another encoding. It reads from pipes too, therefore limits what it reads and not
+// what the file system says.
+#include "shardc/Frontend/Config.h"
+#include "ConfigReaders.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/ConvertUTF.h"
+#include "llvm/Support/Errc.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+namespace shardc {
+
+namespace {
+constexpr size_t MaxFileBytes = size_t(64) << 20;
+
+// All bytes of a file, or what is wrong with it.
+llvm::Expected<std::string> readBytes(llvm::StringRef path) {
+  llvm::sys::fs::file_status status;
+  if (const std::error_code error = llvm::sys::fs::status(path, status)) {
+    return llvm::errorCodeToError(error);
+  }
+  if (status.type() == llvm::sys::fs::file_type::directory_file) {
+    return llvm::createStringError(llvm::errc::is_a_directory, "it is a directory");
+  }
+  llvm::Expected<llvm::sys::fs::file_t> handle = llvm::sys::fs::openNativeFileForRead(path);
+  if (!handle) {
+    return handle.takeError();
+  }
+  std::string bytes;
+  llvm::Error failure = llvm::Error::success();
+  while (!failure) {
+    const size_t had = bytes.size();
+    bytes.resize(had + std::max<size_t>(size_t(1) << 16, had));
+    llvm::Expected<size_t> got = llvm::sys::fs::readNativeFile(*handle, {bytes.data() + had, bytes.size() - had});
+    bytes.resize(had + (got ? *got : 0));
+    if (!got) {
+      failure = got.takeError();
+    } else if (*got == 0) {
+      break;
+    } else if (bytes.size() > MaxFileBytes) {
+      failure = llvm::createStringError(llvm::errc::file_too_large, "it is larger than 64 MiB");
+    }
+  }
+  llvm::sys::fs::closeFile(*handle);
+  if (failure) {
+    return failure;
+  }
+  bytes.shrink_to_fit();
+  return bytes;
+}
+
+// Reports the first byte that is not part of a text. Tabs and line breaks are the only control characters that one holds.
+bool isText(const ConfigText &source) {
+  const auto *begin = reinterpret_cast<const llvm::UTF8 *>(source.text.bytes_begin());
+  const auto *end = reinterpret_cast<const llvm::UTF8 *>(source.text.bytes_end());
+  const llvm::UTF8 *at = begin;
+  const bool wellFormed = llvm::isLegalUTF8String(&at, end);
+  // Control characters up to the first ill-formed byte come first.
+  for (const llvm::UTF8 *c = begin; c != at; ++c) {
+    if ((*c < 0x20 && *c != '\t' && *c != '\n' && *c != '\r') || *c == 0x7f) {
+      const size_t offset = static_cast<size_t>(c - begin);
+      source.diags.emit<Diag::NotText>(source.range(offset, offset + 1), "0x" + llvm::utohexstr(*c, /*LowerCase=*/true, 2));
+      return false;
+    }
+  }
+  if (!wellFormed) {
+    const size_t offset = static_cast<size_t>(at - begin);
+    source.diags.emit<Diag::NotUtf8>(source.range(offset, offset + 1), source.diags.sources().name(source.file),
+                                     "0x" + llvm::utohexstr(*at, /*LowerCase=*/true, 2));
+    return false;
+  }
+  return true;
+}
+
+// The first line that is neither empty nor a comment, without leading blanks.
+llvm::StringRef firstLine(llvm::StringRef text) {
+  while (!text.empty()) {
+    const auto [line, rest] = text.split('\n');
+    const llvm::StringRef content = line.trim();
+    if (!content.empty() && !content.starts_with("#")) {
+      return content;
+    }
+    text = rest;
+  }
+  return {};
+}
+
+// What a text without a telling name is. JSON only if it cannot be meant otherwise: YAML reads most of JSON as well.
+ConfigFormat formatOf(llvm::StringRef name, llvm::StringRef text) {
+  const std::string extension = llvm::sys::path::extension(name).lower();
+  if (extension == ".json") {
+    return ConfigFormat::Json;
+  }
+  if (extension == ".toml") {
+    return ConfigFormat::Toml;
+  }
+  if (extension == ".yaml" || extension == ".yml") {
+    return ConfigFormat::Yaml;
+  }
+  const llvm::StringRef line = firstLine(text);
+  if (line.starts_with("{") && (text.ltrim().drop_front().ltrim().starts_with("\"") || line == "{}")) {
+    return ConfigFormat::Json;
+  }
+  if (line.starts_with("[") && line.ends_with("]") && !line.contains(',')) {
+    return ConfigFormat::Toml;
+  }
+  const llvm::StringRef key = line.take_while([](char c) { return llvm::isAlnum(c) || c == '_' || c == '-' || c == '.'; });
+  if (!key.empty() && line.drop_front(key.size()).ltrim().starts_with("=")) {
+    return ConfigFormat::Toml;
+  }
+  return ConfigFormat::Yaml;
+}
+} // namespace
+
+const ConfigNode *ConfigNode::find(llvm::StringRef key) const {
+  for (const auto &[name, value] : entries) {
+    if (name.value == key) {
+      return &value;
+    }
+  }
+  return nullptr;
+}
+
+std::optional<FileId> readSource(llvm::StringRef path, DiagnosticEngine &diags, SourceRange from) {
+  llvm::Expected<std::string> bytes = readBytes(path);
+  if (!bytes) {
+    std::string reason = llvm::toString(bytes.takeError());
+    diags.emit<Diag::CannotRead>(from, path, llvm::StringRef(reason).lower());
+    return std::nullopt;
+  }
+  return diags.sources().add(path.str(), std::move(*bytes));
+}
+
+std::optional<ConfigNode> readConfig(llvm::StringRef path, DiagnosticEngine &diags, ConfigFormat format, SourceRange from) {
+  const std::optional<FileId> file = readSource(path, diags, from);
+  return file ? parseConfig(*file, diags, format) : std::nullopt;
+}
+
+std::optional<ConfigNode> parseConfig(FileId file, DiagnosticEngine &diags, ConfigFormat format) {
+  ConfigText source{file, diags.sources().text(file), 0, diags};
+  if (source.text.consume_front("\xef\xbb\xbf")) {
+    source.base = 3;
+  }
+  if (!isText(source)) {
+    return std::nullopt;
+  }
+  switch (format == ConfigFormat::Auto ? formatOf(diags.sources().name(file), source.text) : format) {
+  case ConfigFormat::Json:
+    return parseJson(source);
+  case ConfigFormat::Toml:
+    return parseToml(source);
+  case ConfigFormat::Auto:
+  case ConfigFormat::Yaml:
+    return parseYaml(source);
+  }
+  return std::nullopt;
+}
+
+} // namespace shardc
