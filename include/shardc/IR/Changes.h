@@ -38,6 +38,7 @@ struct Endpoint {
   NameId dim;        // S: the factor's (or product's) name; invalid if given by number
   int32_t index = 0; // S without a name: dimension number, negative from the end
   NameId origin;     // slots: the token dimension after ':', if written
+  bool pad = false;  // S as a destination: padded with zeros to a multiple of the shards where they do not divide it
   bool operator==(const Endpoint &) const = default;
 };
 

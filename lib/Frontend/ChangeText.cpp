@@ -1,0 +1,249 @@
+// ChangeText: reading changes of layout, `E@ep` or `P@tp -> T@tp; c@dp:t -> E@dp`.
+//
+//   change   = part { ";" part }
+//   part     = [ endpoint "->" ] endpoint
+//   endpoint = what [ "@" axes ] [ ":" origin ] [ "pad" ]
+//   what     = R I V P, P(avg) P(max) P(min), replicate invariant varying partial, S(0) S(-1), or the name of a dimension
+//   axes     = axis | "(" axis { "," axis } ")"
+//
+// Both ends of a part stand on the same axes. Two shorter forms say the same: an end without axes takes those of the other
+// end, and a shard may list the axes that stay in front of those that move: `P@tp -> T@(dp,tp)` moves tp and asks that dp
+// shards T already, `T@(dp,tp) -> T@dp` gathers tp.
+#include "Expr.h"
+#include "shardc/Frontend/Body.h"
+
+namespace shardc {
+namespace {
+
+struct StateWord {
+  llvm::StringLiteral word;
+  State state;
+  bool letter; // the name of a dimension can be the same
+};
+constexpr StateWord stateWords[] = {
+    {"R", State::R, true},          {"I", State::I, true},          {"V", State::V, true},          {"P", State::P, true},
+    {"P(sum)", State::P, false},    {"P(avg)", State::PAvg, false}, {"P(max)", State::PMax, false}, {"P(min)", State::PMin, false},
+    {"replicate", State::R, false}, {"invariant", State::I, false}, {"varying", State::V, false},   {"partial", State::P, false},
+};
+
+struct End {
+  Endpoint endpoint;
+  llvm::SmallVector<llvm::StringRef, 2> axes;
+  bool axesGiven = false;
+  Piece text;
+};
+
+class ChangeParser {
+public:
+  explicit ChangeParser(ParseEnv &e) : env(e) {}
+
+  std::optional<Change> parse(Piece text) {
+    if (!checkBrackets(text, env.diags)) {
+      return std::nullopt;
+    }
+    Change change;
+    bool good = true;
+    llvm::SmallVector<Piece, 4> pieces = splitOutside(text, ';');
+    if (pieces.empty()) {
+      return fail(text, "it is empty; write for example `P@tp -> R@tp`"), std::nullopt;
+    }
+    for (Piece piece : pieces) {
+      good &= part(piece, change);
+    }
+    return good ? std::optional(change) : std::nullopt;
+  }
+
+private:
+  void fail(Piece at, const llvm::Twine &why) { env.diags.emit<Diag::BadChange>(at.range, why.str()); }
+
+  bool part(Piece text, Change &change) {
+    size_t arrow = text.text.find("->");
+    if (arrow == llvm::StringRef::npos) {
+      std::optional<End> to = end(text);
+      return to && needAxes(*to) && add(to->axes, std::nullopt, to->endpoint, change);
+    }
+    Piece left = text.sub(0, arrow).trim(), right = text.sub(arrow + 2, text.text.size()).trim();
+    if (right.text.contains("->")) {
+      return fail(text, "it has more than one `->`; separate several changes by `;`"), false;
+    }
+    std::optional<End> from = end(left), to = end(right);
+    if (!from || !to) {
+      return false;
+    }
+    if (from->endpoint.pad) {
+      return fail(from->text, "`pad` belongs to the destination"), false;
+    }
+    if (!from->axesGiven && !to->axesGiven) {
+      return needAxes(*to);
+    }
+    from->axes = from->axesGiven ? from->axes : to->axes;
+    to->axes = to->axesGiven ? to->axes : from->axes;
+    return between(text, *from, *to, change);
+  }
+
+  bool needAxes(const End &e) {
+    if (!e.axesGiven) {
+      fail(e.text, "no axis is named; write `" + e.text.text + "@axis`");
+    }
+    return e.axesGiven;
+  }
+
+  // Both ends with their axes; those named on one side only must be outer axes that stay, or inner ones that come or leave.
+  bool between(Piece text, const End &from, const End &to, Change &change) {
+    llvm::ArrayRef<llvm::StringRef> a = from.axes, b = to.axes;
+    if (a == b) {
+      return add(a, from.endpoint, to.endpoint, change);
+    }
+    const End &longer = a.size() >= b.size() ? from : to;
+    llvm::ArrayRef<llvm::StringRef> l = longer.axes, s = a.size() >= b.size() ? b : a;
+    if (longer.endpoint.state == State::S && from.endpoint == to.endpoint && l.take_front(s.size()) == s) {
+      Endpoint replicated;
+      bool leave = &longer == &from;
+      return add(s, longer.endpoint, longer.endpoint, change) &&
+             add(l.drop_front(s.size()), leave ? longer.endpoint : replicated, leave ? replicated : longer.endpoint, change);
+    }
+    if (longer.endpoint.state == State::S && l.take_back(s.size()) == s) {
+      return add(l.drop_back(s.size()), longer.endpoint, longer.endpoint, change) && add(s, from.endpoint, to.endpoint, change);
+    }
+    fail(text, "its ends name different axes; write one part per group of axes that move together, separated by `;`");
+    return false;
+  }
+
+  bool add(llvm::ArrayRef<llvm::StringRef> axes, std::optional<Endpoint> from, const Endpoint &to, Change &change) {
+    AxisChange part;
+    for (llvm::StringRef name : axes) {
+      const Axis *axis = env.module.axes.find(name);
+      part.atoms.append(axis->atoms.begin(), axis->atoms.end());
+    }
+    part.from = from;
+    part.to = to;
+    if (!part.atoms.empty()) { // axes of one rank move nothing
+      change.parts.push_back(std::move(part));
+    }
+    return true;
+  }
+
+  std::optional<End> end(Piece text) {
+    End e;
+    e.text = text;
+    Piece rest = text;
+    if (rest.text.ends_with(" pad")) {
+      e.endpoint.pad = true;
+      rest = rest.sub(0, rest.text.size() - 4).trim();
+    }
+    size_t colon = rest.text.find(':');
+    if (colon != llvm::StringRef::npos) {
+      Piece origin = rest.sub(colon + 1, rest.text.size()).trim();
+      if (!isIdentifier(origin.text)) {
+        return fail(origin.empty() ? text : origin, "after `:` stands the dimension that filled the slots, as in `c@tp:t`"), std::nullopt;
+      }
+      e.endpoint.origin = env.module.names.intern(origin.text);
+      rest = rest.sub(0, colon).trim();
+    }
+    size_t at = rest.text.find('@');
+    bool good = true;
+    if (at != llvm::StringRef::npos) {
+      good = axes(rest.sub(at + 1, rest.text.size()).trim(), e);
+      rest = rest.sub(0, at).trim();
+    }
+    good &= what(rest.empty() ? text : rest, e.endpoint);
+    if (good && e.endpoint.state != State::S && (e.endpoint.pad || e.endpoint.origin.valid())) {
+      return fail(text, e.endpoint.pad ? "only a shard can be padded" : "only slots have an origin"), std::nullopt;
+    }
+    return good ? std::optional(e) : std::nullopt;
+  }
+
+  bool what(Piece text, Endpoint &e) {
+    std::string squeezed; // `P (avg)` is P(avg)
+    for (char c : text.text) {
+      squeezed += c == ' ' || c == '\t' ? "" : std::string(1, c);
+    }
+    for (const StateWord &word : stateWords) {
+      if (squeezed == word.word) {
+        e.state = word.state;
+        bool ambiguous = word.letter && env.sizes.count(env.module.names.find(word.word));
+        if (ambiguous) {
+          fail(text, "`" + word.word + "` is a dimension here and also the state " + longWord(word.state) + "; write `" +
+                         longWord(word.state) + "`, or the dimension by its number as in `S(-1)`");
+        }
+        return !ambiguous;
+      }
+    }
+    e.state = State::S;
+    llvm::StringRef number = squeezed;
+    if (number.consume_front("S(") && number.consume_back(")")) {
+      if (number.getAsInteger(10, e.index)) {
+        fail(text, "`S(..)` takes the number of a dimension");
+        return false;
+      }
+      return true;
+    }
+    if (!isIdentifier(text.text)) {
+      fail(text, "`" + text.text + "` is neither a state (R, I, V, P, P(avg), P(max), P(min), S(0)) nor the name of a dimension");
+      return false;
+    }
+    e.dim = env.module.names.intern(text.text);
+    return true;
+  }
+
+  static llvm::StringRef longWord(State s) {
+    for (const StateWord &word : stateWords) {
+      if (!word.letter && word.state == s && !word.word.contains('(')) {
+        return word.word;
+      }
+    }
+    return stateName(s);
+  }
+
+  bool axes(Piece text, End &e) {
+    e.axesGiven = true;
+    bool list = text.text.starts_with("(") && text.text.ends_with(")");
+    llvm::SmallVector<Piece, 4> names;
+    if (list) {
+      names = splitOutside(text.sub(1, text.text.size() - 1), ',');
+    } else {
+      names.push_back(text);
+    }
+    bool good = !names.empty();
+    if (names.empty()) {
+      fail(text, "no axis is named between the brackets");
+    }
+    for (Piece name : names) {
+      good &= axis(name, e);
+    }
+    return good;
+  }
+
+  bool axis(Piece name, End &e) {
+    const Axis *found = env.module.axes.find(name.text);
+    if (!found) {
+      auto d = env.diags.emit<Diag::UnknownName>(name.range, name.text, "an axis of the mesh");
+      llvm::StringRef near = nearest(name.text, env.module.axes.axisNames());
+      if (!near.empty()) {
+        d.help("did you mean `" + near.str() + "`?");
+      }
+      return false;
+    }
+    for (llvm::StringRef other : e.axes) {
+      for (AtomId atom : env.module.axes.find(other)->atoms) {
+        if (llvm::is_contained(found->atoms, atom)) {
+          fail(name, "`" + name.text + "` and `" + other + "` share ranks");
+          return false;
+        }
+      }
+    }
+    e.axes.push_back(found->name);
+    return true;
+  }
+
+  ParseEnv &env;
+};
+
+} // namespace
+
+std::optional<Change> parseChange(llvm::StringRef text, SourceRange range, ParseEnv &env) {
+  Piece whole = unquoted(Piece{text, range}.trim());
+  return ChangeParser(env).parse(whole.trim());
+}
+
+} // namespace shardc
