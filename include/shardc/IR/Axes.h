@@ -6,6 +6,7 @@
 //
 // Where two views cut a block of ranks at boundaries that do not divide one another, no common refinement exists. The
 // block then has several variants, one list of atoms per way of cutting it, and a value uses the atoms of one variant.
+// Every other atom is a block of its own with one variant.
 #pragma once
 
 #include "shardc/Support/Diagnostics.h"
@@ -45,6 +46,7 @@ struct Axis {
   int64_t size = 1;
   llvm::SmallVector<AtomId, 4> atoms; // outermost first; empty for size 1
   bool flattened = false;             // a name for a product of others
+  bool stage = false;                 // `pp`: a function belongs to one stage, so its values have no type on it
   std::string view;                   // the first view that names it
 };
 
@@ -78,12 +80,20 @@ public:
   // All atoms of one variant of a block, outermost first.
   llvm::ArrayRef<AtomId> blockAtoms(uint32_t block, uint32_t variant) const;
   uint32_t variantCount(uint32_t block) const;
+  uint32_t blockCount() const { return static_cast<uint32_t>(blocks.size()); }
+  bool isStage(AtomId atom) const; // an atom of the stage axis
 
   // Names that cover `atoms` in order: "dp,cp,tp". Prefers axes of `view` if given, then few names, then views in order;
   // a digit that no axis names alone is written "tp.0" (outermost digit of tp) and the like.
   std::string describe(llvm::ArrayRef<AtomId> atoms, llvm::StringRef view = {}) const;
 
+  // What a name that `describe` writes stands for: an axis, or a digit of one ("tp.0").
+  std::optional<llvm::SmallVector<AtomId, 4>> findAtoms(llvm::StringRef name) const;
+
 private:
+  struct Builder;
+  std::string describeDigit(AtomId atom, llvm::ArrayRef<const ViewSpec *> views) const;
+
   int64_t worldSize = 1;
   std::vector<Atom> atomList;
   std::vector<Axis> axisList;

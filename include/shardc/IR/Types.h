@@ -103,8 +103,18 @@ void setState(Type &t, AtomId atom, State s); // R, I, V or P*; the atom must no
 llvm::SmallVector<AtomId, 8> activeAtoms(const Type &t);
 
 // The type of the gradient: R<->P, I, S, V stay; P(avg) -> R (the scale is the caller's); no type for P(max), P(min) or a
-// value that needs none. Slot origins stay.
-std::optional<Type> dual(const Type &t);
+// value that needs none. Slot origins stay. A stage axis stays out of it: what is R there exists on one stage only. On a
+// block that is R throughout the gradient is P on the atoms of the first variant.
+std::optional<Type> dual(const Type &t, const Axes &axes);
+
+// The variant whose atoms the type uses in a block; nothing if it is R on all of them.
+std::optional<uint32_t> usedVariant(const Type &t, uint32_t block, const Axes &axes);
+// The same values in another way of cutting a block: possible if the type is uniform over the block (one state on all of
+// its atoms, or one even shard over the whole block, contiguous in one factor). `stateOf` on an atom of another variant
+// than the type uses means something only after this.
+std::optional<Type> recut(const Type &t, uint32_t block, uint32_t variant, const Axes &axes);
+// Equal, if need be after recutting blocks.
+bool equalTypes(const Type &a, const Type &b, const Axes &axes);
 
 // Elements of a factor that the rank holds: half-open, of the global extent (padTo when padded). Empty ranges are real.
 struct Range {
@@ -113,21 +123,26 @@ struct Range {
   int64_t size() const { return end - begin; }
   bool operator==(const Range &) const = default;
 };
-Range localRange(const Factor &f, int64_t rank, const Axes &axes);
+Range localRange(const Factor &f, int64_t rank, const Axes &axes); // the extent must be a number
 int64_t globalExtent(const Factor &f); // padTo if padded, else extent (Ragged and Symbolic stay)
-// Local extent per dimension; Ragged or Symbolic where it is not a number (symbolic / shards is still Symbolic).
+// Local extent per dimension; Ragged or Symbolic where it is not a number (symbolic / shards is still Symbolic, and so is
+// a product too large to count).
 llvm::SmallVector<int64_t, 4> localShape(const Type &t, int64_t rank, const Axes &axes);
 // The largest local extent over ranks, in elements of the whole type; nothing on ragged, symbolic or overflow.
 std::optional<int64_t> maxLocalElements(const Type &t, const Axes &axes);
 std::optional<int64_t> maxLocalBytes(const Type &t, const Axes &axes);
 
-// Every rank holds equally many elements (n divides the extent, or it is padded so that it does).
+// Every rank holds equally many elements (n divides the extent, or it is padded so that it does; for an extent that is no
+// number, n divides its divisor).
 bool isEven(const Factor &f, const Axes &axes);
-// Same boundaries on every rank: same extent, pad, atoms in the same order; an uneven factor also the same split.
-bool sameLayout(const Factor &a, const Factor &b);
+// Same boundaries on every rank: same extent, pad, order and origin, and the same digits of the ranks in the same order (a
+// block that is sharded as a whole may be cut differently); an uneven factor also the same split. Names count only where
+// the extent is not a number or the order is permuted.
+bool sameLayout(const Factor &a, const Factor &b, const Axes &axes);
+// Factor by factor, or as what both read as when contiguous.
 bool sameLayout(const Dim &a, const Dim &b, const Axes &axes);
 // A product read as one dimension: possible if it has one factor, or if every factor left of a sharded one has local
-// extent 1 and the sharded ones are even (contiguous rows). The name is the joined names.
+// extent 1 and the sharded ones are even (contiguous rows). The name is the names joined by dots.
 std::optional<Factor> contiguous(const Dim &d, const Axes &axes, NameTable &names);
 
 } // namespace shardc
