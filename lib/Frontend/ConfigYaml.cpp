@@ -118,7 +118,7 @@ public:
       const size_t behind = text.take_front(at).find_last_not_of(" \t\r\n") + 1;
       node.range = source.range(std::max(behind, cursor), std::max(behind, cursor));
     }
-    node.scalar = word.str(); // in case it is a key
+    node.scalar = wantsKey() && written ? word.str() : "";
     place(std::move(node));
   }
 
@@ -290,7 +290,7 @@ struct Wording {
   const char *theirs;
   const char *ours;
 };
-constexpr Wording Wordings[] = {
+const Wording Wordings[] = {
     {YAML::ErrorMsg::END_OF_MAP_FLOW, "`,` or `}` should stand here"},
     {YAML::ErrorMsg::END_OF_SEQ_FLOW, "`,` or `]` should stand here"},
     {YAML::ErrorMsg::END_OF_MAP, "this is no entry of the mapping above: check its indentation and its colon"},
