@@ -84,8 +84,8 @@ Cell drawn(llvm::StringRef character, size_t byte, size_t column) {
     return {character.str(), static_cast<size_t>(width), byte};
   }
   const auto first = static_cast<unsigned char>(character.front());
-  std::string number = character.size() == 1 ? "\\x" + llvm::utohexstr(first, /*LowerCase=*/true, 2)
-                                             : "<U+" + llvm::utohexstr(codePoint(character), /*LowerCase=*/false, 4) + ">";
+  std::string number =
+      character.size() == 1 ? llvm::formatv("\\x{0:x-2}", first).str() : llvm::formatv("<U+{0:X-4}>", codePoint(character)).str();
   const size_t length = number.size();
   return {std::move(number), length, byte};
 }

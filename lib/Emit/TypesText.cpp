@@ -1,0 +1,226 @@
+// TypesText: the program as a tree of modules, one line per value: name, type, gradient type; and one per change of layout.
+//
+// Repeated layers that run the same instance are one block. Not here: names (Expansion.cpp), JSON (TypesJson.cpp).
+#include "Expansion.h"
+#include "shardc/Emit/Types.h"
+#include "shardc/IR/Text.h"
+
+namespace shardc {
+
+namespace {
+
+class TreeWriter {
+public:
+  TreeWriter(llvm::raw_ostream &stream, const TypedModule &program, llvm::StringRef pattern)
+      : out(stream), typed(program), module(program.module), expansion(program), filter(pattern), texts(program.module.types.size()) {}
+
+  void write() {
+    out << module.name << ": " << module.axes.world() << " ranks\n";
+    for (const ViewSpec &view : module.axes.views()) {
+      out << "  mesh " << view.name << ':';
+      for (const AxisSpec &axis : view.axes) {
+        out << ' ' << axis.name << ' ' << axis.size;
+      }
+      out << '\n';
+    }
+    out << "  value: type | gradient; change over axes: collective, bytes sent per rank\n\n";
+    block("", "", typed.root, 1, 0);
+  }
+
+private:
+  struct Line {
+    std::string name; // "" for a change, whose text is then `type`
+    std::string type;
+    std::string gradient;
+    int32_t call = -1; // >= 0: the block of this operation's call, `alike` times
+    uint32_t alike = 1;
+    std::string callPath;
+  };
+
+  const std::pair<std::string, std::string> &typeTexts(TypeId id) {
+    std::pair<std::string, std::string> &text = texts[id.index];
+    if (text.first.empty()) {
+      const Type &type = module.types[id];
+      text.first = print(type, module, module.view);
+      const std::optional<Type> gradient = type.grad ? dual(type, module.axes) : std::nullopt;
+      text.second = gradient ? print(*gradient, module, module.view) : "none";
+    }
+    return text;
+  }
+
+  void addValue(std::vector<Line> &lines, const Instance &instance, ValueId value) {
+    const LocalNames &names = expansion.names(instance.function);
+    Line line;
+    line.name = (names.hidden[value.index] ? "-> " : "") + names.plain[value.index];
+    const TypeId id = value.index < instance.values.size() ? instance.values[value.index] : TypeId();
+    line.type = id.valid() ? typeTexts(id).first : "unknown";
+    line.gradient = id.valid() ? typeTexts(id).second : "unknown";
+    lines.push_back(std::move(line));
+  }
+
+  static std::string changeText(const MoveText &text, bool withAxes) {
+    std::string line = text.from + " -> " + text.to;
+    if (withAxes) {
+      line += " over " + text.axes + " (" + std::to_string(text.ranks) + " ranks)";
+    }
+    line += ": " + (text.collective.empty() ? "nothing to do" : text.collective);
+    if (!text.bytes) {
+      return line + ", bytes known at run time";
+    }
+    return *text.bytes ? line + ", " + bytesText(*text.bytes) : line;
+  }
+
+  void addMove(std::vector<Line> &lines, const Instance &instance, const Move &move) {
+    Line line;
+    line.type = changeText(forwardText(typed, move), true);
+    const std::optional<MoveText> gradient = gradientText(typed, instance, move);
+    line.gradient = gradient ? changeText(*gradient, false) : "none";
+    if (move.inserted) {
+      line.gradient += " (inserted)";
+    }
+    lines.push_back(std::move(line));
+  }
+
+  // Which modules at and below a call are selected: calls look alike only if this agrees.
+  void selection(llvm::StringRef path, uint32_t index, std::vector<bool> &selected) const {
+    selected.push_back(filter.selects(path));
+    const Instance &instance = typed.instances[index];
+    for (uint32_t i = 0; i < instance.callees.size(); ++i) {
+      if (instance.callees[i] < typed.instances.size()) {
+        selection(expansion.callPath(path, instance, i), instance.callees[i], selected);
+      }
+    }
+  }
+
+  bool sameSelection(llvm::StringRef a, llvm::StringRef b, uint32_t index) const {
+    if (filter.all()) {
+      return true;
+    }
+    std::vector<bool> ofA;
+    std::vector<bool> ofB;
+    selection(a, index, ofA);
+    selection(b, index, ofB);
+    return ofA == ofB;
+  }
+
+  // How many calls from `first` on run the same instance under numbers that follow one another: layers.3, layers.4, ...
+  uint32_t alikeFrom(const std::string &path, const Instance &instance, uint32_t first) const {
+    const std::vector<std::string> &calls = expansion.names(instance.function).calls;
+    const auto [base, digits] = llvm::StringRef(calls[first]).rsplit('.');
+    int64_t number = 0;
+    if (digits.getAsInteger(10, number)) {
+      return 1;
+    }
+    uint32_t n = 1;
+    while (
+        first + n < calls.size() && instance.callees[first + n] == instance.callees[first] &&
+        calls[first + n] == (base + "." + std::to_string(number + n)).str() &&
+        sameSelection(expansion.callPath(path, instance, first), expansion.callPath(path, instance, first + n), instance.callees[first])) {
+      ++n;
+    }
+    return n;
+  }
+
+  std::vector<Line> linesOf(const std::string &path, const Instance &instance) {
+    const Function &function = module.function(instance.function);
+    std::vector<Line> lines;
+    for (ValueId input : function.inputs) {
+      addValue(lines, instance, input);
+    }
+    for (ValueId param : function.params) {
+      addValue(lines, instance, param);
+    }
+    size_t next = 0;
+    for (uint32_t i = 0; i < function.ops.size(); ++i) {
+      const Op &op = function.ops[i];
+      for (; next < instance.moves.size() && instance.moves[next].op <= i; ++next) {
+        addMove(lines, instance, instance.moves[next]);
+      }
+      if (op.kind == OpKind::Call && i < instance.callees.size() && instance.callees[i] < typed.instances.size()) {
+        Line line;
+        line.call = static_cast<int32_t>(i);
+        line.alike = alikeFrom(path, instance, i);
+        lines.push_back(std::move(line));
+        i += lines.back().alike - 1;
+        continue; // the callee shows its results
+      }
+      for (uint32_t r = 0; r < op.numResults; ++r) {
+        addValue(lines, instance, function.result(op, r));
+      }
+    }
+    return lines;
+  }
+
+  // `path` finds names, `shown` is what is printed: "layers.3..60.moe".
+  void block(const std::string &path, const std::string &shown, uint32_t index, uint32_t alike, unsigned depth) {
+    const Instance &instance = typed.instances[index];
+    const bool visible = filter.selects(path);
+    if (visible && !path.empty()) {
+      out.indent(2 * depth) << shown << "  " << module.names.str(module.function(instance.function).name);
+      if (alike > 1) {
+        out << "  (" << alike << " alike)";
+      }
+      out << '\n';
+    }
+    const std::vector<Line> lines = linesOf(path, instance);
+    size_t nameWidth = 0;
+    size_t typeWidth = 0;
+    for (const Line &line : lines) {
+      nameWidth = std::max(nameWidth, line.name.size());
+      typeWidth = std::max(typeWidth, line.name.empty() ? 0 : line.type.size());
+    }
+    const unsigned inner = visible ? depth + 1 : depth;
+    for (const Line &line : lines) {
+      if (line.call >= 0) {
+        const auto op = static_cast<uint32_t>(line.call);
+        const std::string below = expansion.callPath(path, instance, op);
+        block(below, shownPath(shown, instance, op, line.alike), instance.callees[op], line.alike, path.empty() ? depth : inner);
+      } else if (visible) {
+        writeLine(line, nameWidth, typeWidth, path.empty() ? depth : inner);
+      }
+    }
+  }
+
+  std::string shownPath(const std::string &shown, const Instance &instance, uint32_t op, uint32_t alike) const {
+    const std::vector<std::string> &calls = expansion.names(instance.function).calls;
+    std::string text = shown.empty() ? calls[op] : shown + "." + calls[op];
+    if (alike > 1) {
+      text += ".." + llvm::StringRef(calls[op + alike - 1]).rsplit('.').second.str();
+    }
+    return text;
+  }
+
+  void writeLine(const Line &line, size_t nameWidth, size_t typeWidth, unsigned depth) {
+    out.indent(2 * depth);
+    if (line.name.empty()) {
+      out.indent(static_cast<unsigned>(nameWidth)) << "  * " << line.type << " | " << line.gradient << '\n';
+      return;
+    }
+    out << line.name;
+    out.indent(static_cast<unsigned>(nameWidth - line.name.size() + 2)) << line.type;
+    out.indent(static_cast<unsigned>(typeWidth - line.type.size())) << " | " << line.gradient << '\n';
+  }
+
+  llvm::raw_ostream &out;
+  const TypedModule &typed;
+  const Module &module;
+  Expansion expansion;
+  ModuleFilter filter;
+  std::vector<std::pair<std::string, std::string>> texts; // per type: itself and its gradient
+};
+
+} // namespace
+
+bool anyModuleMatches(const TypedModule &typed, llvm::StringRef pattern) {
+  const ModuleFilter filter(pattern);
+  bool found = filter.all();
+  Expansion(typed).visit({[&](llvm::StringRef path, const Instance &) { return !(found = found || filter.selects(path)); },
+                          [](llvm::StringRef, const Instance &, ValueId) {}, [](llvm::StringRef, const Instance &, const Move &) {}});
+  return found;
+}
+
+void writeTypesText(llvm::raw_ostream &out, const TypedModule &typed, const TypesOptions &options) {
+  TreeWriter(out, typed, options.modulePattern).write();
+}
+
+} // namespace shardc

@@ -1,0 +1,75 @@
+// Verify: the list of checks and the verdict. See the header for what a verdict covers.
+//
+// Each check is one function and one row of the table below; a larger one gets its own file and keeps its row here. Not
+// here: anything that a single operation or change can decide, which is Infer's.
+#include "shardc/Verify/Verify.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace shardc {
+
+llvm::StringRef verdictName(Verdict v) {
+  switch (v) {
+  case Verdict::Ok:
+    return "ok";
+  case Verdict::Findings:
+    return "findings";
+  case Verdict::Incomplete:
+    return "incomplete";
+  case Verdict::Unreadable:
+    return "unreadable";
+  }
+  return "";
+}
+
+// Inference leaves a value without a type only after a finding. Should it ever do so silently, the verdict must not be ok.
+static void checkTyped(const TypedModule &typed, Report &report, DiagnosticEngine &diags) {
+  if (diags.hasErrors()) {
+    return;
+  }
+  for (const Instance &instance : typed.instances) {
+    const Function &function = typed.module.function(instance.function);
+    const bool untyped = instance.failed || llvm::any_of(instance.values, [](TypeId id) { return !id.valid(); });
+    if (untyped) {
+      report.unchecked.push_back(
+          {llvm::formatv("module `{0}`", typed.module.names.str(function.name)).str(), "some of its values got no type"});
+    }
+  }
+}
+
+// A relabelling keeps no meaning: the verdict holds only if its written reason does.
+static void listReinterprets(const TypedModule &typed, Report &report, DiagnosticEngine &) {
+  for (const Function &function : typed.module.functions) {
+    for (const Op &op : function.ops) {
+      if (op.kind != OpKind::Reinterpret || !op.attrs.valid()) {
+        continue;
+      }
+      const Attrs &attrs = typed.module.attrs[op.attrs.index];
+      const std::string &fromChange = attrs.change.reinterpretReason;
+      const llvm::StringRef reason = fromChange.empty() ? attrs.option("reason").value_or("no reason given") : llvm::StringRef(fromChange);
+      const llvm::StringRef value = typed.module.names.str(function.values[op.firstResult].name);
+      report.assumes.push_back(llvm::formatv("`{0}` is relabelled rightly: {1}", value, reason).str());
+    }
+  }
+}
+
+static constexpr Check checks[] = {
+    {"typed", "every value has a type", checkTyped},
+    {"reinterprets", "what relabellings claim is listed as assumed", listReinterprets},
+};
+
+llvm::ArrayRef<Check> allChecks() { return checks; }
+
+Report verify(const TypedModule &typed, Report known, DiagnosticEngine &diags) {
+  Report report = std::move(known);
+  for (const Check &check : checks) {
+    check.run(typed, report, diags);
+  }
+  if (diags.hasErrors()) {
+    report.verdict = Verdict::Findings;
+  } else {
+    report.verdict = report.unchecked.empty() ? Verdict::Ok : Verdict::Incomplete;
+  }
+  return report;
+}
+
+} // namespace shardc
