@@ -223,11 +223,13 @@ std::optional<Factor> contiguous(const Dim &d, const Axes &axes, NameTable &name
   std::optional<Factor> one = readAsOne(d, axes);
   if (one && d.factors.size() > 1) {
     std::string joined;
+    bool named = false; // numbers alone make another number
     for (const Factor &f : d.factors) {
+      named |= f.name.valid();
       joined += joined.empty() ? "" : ".";
       joined += f.name.valid() ? names.str(f.name).str() : std::to_string(globalExtent(f));
     }
-    one->name = names.intern(joined);
+    one->name = named ? names.intern(joined) : NameId();
   }
   return one;
 }

@@ -2,8 +2,10 @@
 //
 // `bf16[T@(dp,cp,tp), D] P@tp`: dtype, dimensions with their axes outermost first, then the other states; axes that are
 // not listed are R. Products: `[(b@dp l@(cp,tp)), D]`, `[(2 F@tp)]`; parts that follow one another: `[(q@tp + k@tp)]`.
-// Slots: `c@(dp,tp):t`, padded: `T@tp pad 12` (zero) or `T@tp pad 12?` (unknown). Ragged `N~`, with divisor `N~%8`;
-// split: `T@(dp,tp)!flat`, `!balanced`; permuted: `L'`.
+// Padded: `T@tp pad 12` (zero) or `T@tp pad 12?` (unknown). Ragged `N~`, with divisor `N~%8`; split: `T@(dp,tp)!flat`,
+// `!balanced`; permuted: `L'`; another extent than the declared one: `T=12`. A float that needs no gradient is `detached`.
+// Slots: `c@(dp,tp):t` of origin t, which had these axes; where t had others they are written: `c@dp:t@(dp,tp)`, `c@dp:t@()`.
+// Slots of a slice: `c@tp:slice t@tp`. `#2` tells dispatches with equal origins apart.
 #pragma once
 
 #include "shardc/IR/Module.h"
@@ -36,5 +38,9 @@ std::string printGraph(const Module &m);
 // Each emits a diagnostic inside `range` and returns nothing when the text is wrong; `text` must be the text of `range`.
 std::optional<Type> parseType(llvm::StringRef text, SourceRange range, ParseEnv &env);
 std::optional<Dim> parseDim(llvm::StringRef text, SourceRange range, ParseEnv &env);
+
+// Gives atoms (outermost first) to the factors of a product, major first: to the leftmost factor as long as the atoms it
+// has divide its extent and it is not full, the rest to the last. `T@(dp,cp,tp)` means this where T is (b l).
+void giveAtoms(llvm::MutableArrayRef<Factor> factors, llvm::ArrayRef<AtomId> atoms, const Axes &axes);
 
 } // namespace shardc

@@ -142,7 +142,7 @@ bool sameLayout(const Factor &a, const Factor &b, const Axes &axes);
 // Factor by factor, or as what both read as when contiguous.
 bool sameLayout(const Dim &a, const Dim &b, const Axes &axes);
 // A product read as one dimension: possible if it has one factor, or if every factor left of a sharded one has local
-// extent 1 and the sharded ones are even (contiguous rows). The name is the names joined by dots.
+// extent 1 and the sharded ones are even (contiguous rows). The name is the names joined by dots, none for numbers.
 std::optional<Factor> contiguous(const Dim &d, const Axes &axes, NameTable &names);
 
 } // namespace shardc
