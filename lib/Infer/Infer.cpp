@@ -1,0 +1,496 @@
+// Infer: one pass over each function per distinct signature.
+//
+// The problem. A job has millions of values but few distinct questions: 61 equal layers, equal operations on equal types.
+//
+// What we do. A function is inferred once per tuple of input types, an operation once per operand types (its answer is
+// kept and looked up). Types flow forward only; the one thing that is looked for ahead is the sharding of a dimension that
+// an operation makes new, which the operations that use it decide. After a fault the best mend is taken as if it had been
+// written, and what depends on it is not reported again: one finding per cause.
+//
+// Why it ends and what it costs. Calls are nested finitely (a function calls only functions made before it); each distinct
+// operation is typed once, each other one costs a look-up.
+#include "Report.h"
+#include "llvm/ADT/Hashing.h"
+#include "llvm/ADT/STLExtras.h"
+#include <map>
+#include <unordered_map>
+
+namespace shardc {
+namespace {
+
+constexpr uint32_t NoOp = ~0u;
+
+// What is known of a function before any types: who makes and who uses each value.
+struct Links {
+  std::vector<uint32_t> definers;                     // per value
+  std::vector<llvm::SmallVector<uint32_t, 2>> users;  // per value, in order
+};
+
+class Inferrer {
+public:
+  Inferrer(TypedModule &t, const InferOptions &o) : typed(t), module(t.module), options(o) {}
+
+  void run(DiagnosticEngine &diags) {
+    const Function &root = module.function(module.root);
+    std::vector<TypeId> inputs;
+    for (ValueId v : root.inputs) {
+      inputs.push_back(root.values[v.index].declared);
+    }
+    typed.root = instantiate(module.root, inputs, std::vector<bool>(inputs.size()), "");
+    countUses();
+    for (auto &[instance, emit] : pending) {
+      emit(typed.instances[instance].uses, diags);
+    }
+  }
+
+private:
+  using Key = std::tuple<uint32_t, std::vector<TypeId>, std::vector<bool>>;
+
+  struct Work {
+    FunctionId id;
+    const Function *function;
+    const Links *links;
+    Instance instance;
+    std::vector<bool> tainted; // rests on a fault that was reported
+    std::string path;
+    std::vector<Pending> messages;
+  };
+
+  const Links &linksOf(FunctionId id) {
+    auto it = links.find(id.index);
+    if (it != links.end()) {
+      return it->second;
+    }
+    const Function &f = module.function(id);
+    Links &l = links[id.index];
+    l.definers.assign(f.values.size(), NoOp);
+    l.users.resize(f.values.size());
+    for (uint32_t i = 0; i < f.ops.size(); ++i) {
+      for (uint32_t r = 0; r < f.ops[i].numResults; ++r) {
+        l.definers[f.ops[i].firstResult + r] = i;
+      }
+      for (ValueId v : f.operandsOf(f.ops[i])) {
+        l.users[v.index].push_back(i);
+      }
+    }
+    return l;
+  }
+
+  uint32_t instantiate(FunctionId id, const std::vector<TypeId> &inputs, const std::vector<bool> &taints, const std::string &path) {
+    Key key{id.index, inputs, taints};
+    if (auto it = known.find(key); it != known.end()) {
+      return it->second;
+    }
+    Work s;
+    s.id = id;
+    s.function = &module.function(id);
+    s.links = &linksOf(id);
+    s.path = path;
+    s.instance.function = id;
+    s.instance.inputs = inputs;
+    s.instance.values.assign(s.function->values.size(), TypeId());
+    s.instance.callees.assign(s.function->ops.size(), NoOp);
+    s.tainted.assign(s.function->values.size(), false);
+    for (size_t i = 0; i < s.function->inputs.size() && i < inputs.size(); ++i) {
+      s.instance.values[s.function->inputs[i].index] = inputs[i];
+      s.tainted[s.function->inputs[i].index] = taints[i];
+    }
+    for (ValueId p : s.function->params) {
+      s.instance.values[p.index] = s.function->values[p.index].declared;
+    }
+    for (uint32_t i = 0; i < s.function->ops.size(); ++i) {
+      inferOp(s, i);
+    }
+    uint32_t index = uint32_t(typed.instances.size());
+    taintedResults.emplace_back();
+    for (ValueId v : s.function->results) {
+      taintedResults.back().push_back(s.tainted[v.index]);
+      s.instance.failed |= !s.instance.values[v.index].valid();
+    }
+    typed.instances.push_back(std::move(s.instance));
+    for (Pending &m : s.messages) {
+      pending.emplace_back(index, std::move(m));
+    }
+    known.emplace(std::move(key), index);
+    return index;
+  }
+
+  void inferOp(Work &s, uint32_t index) {
+    const Op &op = s.function->ops[index];
+    llvm::ArrayRef<ValueId> operands = s.function->operandsOf(op);
+    bool tainted = false;
+    for (ValueId v : operands) {
+      if (!s.instance.values[v.index].valid()) {
+        return taintResults(s, op); // its own fault was reported where it arose
+      }
+      tainted |= s.tainted[v.index];
+    }
+    if (tainted) {
+      taintResults(s, op);
+    }
+    if (op.kind == OpKind::Call) {
+      return inferCall(s, index, operands);
+    }
+    llvm::SmallVector<TypeId, 4> types;
+    for (ValueId v : operands) {
+      types.push_back(s.instance.values[v.index]);
+    }
+    if (const llvm::SmallVector<TypeId, 2> *answer = lookUp(op, types)) {
+      for (uint32_t r = 0; r < op.numResults; ++r) {
+        setResult(s, op, r, (*answer)[r], tainted);
+      }
+      return;
+    }
+    typeAndRecord(s, index, types, tainted);
+  }
+
+  void taintResults(Work &s, const Op &op) {
+    for (uint32_t r = 0; r < op.numResults; ++r) {
+      s.tainted[op.firstResult + r] = true;
+    }
+  }
+
+  // A written type is verified; where it differs it is taken as meant, and what depends on it is not reported again.
+  void setResult(Work &s, const Op &op, uint32_t r, TypeId type, bool tainted) {
+    ValueId v = s.function->result(op, r);
+    const Value &value = s.function->values[v.index];
+    s.instance.values[v.index] = type;
+    if (!value.declared.valid() || value.declared == type || sameAsWritten(module.types[value.declared], module.types[type])) {
+      return;
+    }
+    if (!tainted) {
+      s.messages.push_back(reportWritten(frameOf(s), v, type));
+    }
+    s.instance.values[v.index] = value.declared;
+    s.tainted[v.index] = true;
+  }
+
+  // Names and whether a gradient flows are not part of what is written.
+  bool sameAsWritten(const Type &written, const Type &inferred) {
+    llvm::SmallVector<Type, 2> both = {written, inferred};
+    if (recutOperands(both, module.axes)) {
+      return false;
+    }
+    bool same = both[0].dtype == both[1].dtype && both[0].states == both[1].states && both[0].dims.size() == both[1].dims.size();
+    for (size_t d = 0; same && d < both[0].dims.size(); ++d) {
+      same = sameLayout(both[0].dims[d], both[1].dims[d], module.axes);
+    }
+    return same;
+  }
+
+  Frame frameOf(const Work &s) const { return {module, *s.function, s.instance.values, s.links->definers, s.path}; }
+
+  // Answers that depend on operand types alone are shared by the whole program.
+  bool shareable(const Op &op, llvm::ArrayRef<TypeId>) const {
+    const OpInfo &info = opInfo(op.kind);
+    return info.typing == Typing::Row && info.takes != Takes::Dims;
+  }
+
+  const llvm::SmallVector<TypeId, 2> *lookUp(const Op &op, llvm::ArrayRef<TypeId> types) {
+    if (!shareable(op, types)) {
+      return nullptr;
+    }
+    auto it = answers.find(answerKey(op, types));
+    return it == answers.end() ? nullptr : &it->second;
+  }
+
+  static llvm::SmallVector<uint32_t, 6> answerKey(const Op &op, llvm::ArrayRef<TypeId> types) {
+    llvm::SmallVector<uint32_t, 6> key = {uint32_t(op.kind), op.attrs.index};
+    for (TypeId t : types) {
+      key.push_back(t.index);
+    }
+    return key;
+  }
+
+  // A literal zero: `zeros(...)`, also after operations that only rename or move it.
+  bool isZero(const Work &s, ValueId v) const {
+    for (int steps = 0; steps < 16; ++steps) {
+      uint32_t d = s.links->definers[v.index];
+      if (d == NoOp) {
+        return false;
+      }
+      const Op &op = s.function->ops[d];
+      if (op.kind == OpKind::Zeros) {
+        return true;
+      }
+      if (op.kind != OpKind::Identity && op.kind != OpKind::Redistribute && op.kind != OpKind::Cast) {
+        return false;
+      }
+      v = s.function->operandsOf(op)[0];
+    }
+    return false;
+  }
+
+  // Dispatch and combine belong together if their ids are the same value, however it was moved.
+  uint32_t siteOf(const Work &s, const Op &op) const {
+    if (op.kind != OpKind::Dispatch && op.kind != OpKind::Combine) {
+      return 0;
+    }
+    ValueId v = s.function->operandsOf(op)[1];
+    for (uint32_t d = s.links->definers[v.index]; d != NoOp && s.function->ops[d].kind == OpKind::Redistribute; d = s.links->definers[v.index]) {
+      v = s.function->operandsOf(s.function->ops[d])[0];
+    }
+    return (s.id.index << 20) | (v.index & 0xfffff);
+  }
+
+  void typeAndRecord(Work &s, uint32_t index, llvm::ArrayRef<TypeId> types, bool tainted) {
+    const Op &op = s.function->ops[index];
+    llvm::ArrayRef<ValueId> operands = s.function->operandsOf(op);
+    llvm::SmallVector<const Type *, 4> pointers;
+    for (TypeId t : types) {
+      pointers.push_back(&module.types[t]);
+    }
+    auto wanted = [&](uint32_t fromEnd) { return wantedBy(s, s.function->result(op), fromEnd, 0); };
+    auto zero = [&](uint32_t i) { return isZero(s, operands[i]); };
+    TypingContext context{module, wanted, op, siteOf(s, op), zero};
+    Typed answer = typeOp(context, pointers);
+    bool zeroMatters = llvm::any_of(operands, [&](ValueId v) { return isZero(s, v); });
+    if (answer.fault) {
+      recover(s, index, context, pointers, answer, tainted);
+    } else if (shareable(op, types) && !zeroMatters) {
+      llvm::SmallVector<TypeId, 2> ids;
+      for (const Type &t : answer.results) {
+        ids.push_back(module.types.intern(t));
+      }
+      answers.emplace(answerKey(op, types), ids);
+    }
+    for (uint32_t r = 0; r < op.numResults && r < answer.results.size(); ++r) {
+      setResult(s, op, r, module.types.intern(answer.results[r]), tainted || s.tainted[op.firstResult + r]);
+    }
+    for (Move &m : answer.moves) {
+      m.value = m.value.valid() ? m.value : s.function->result(op);
+      m.op = index;
+      s.instance.moves.push_back(std::move(m));
+    }
+  }
+
+  // Reports the fault, unless it rests on one, and goes on as if the best mend had been made.
+  void recover(Work &s, uint32_t index, TypingContext &context, Operands pointers, Typed &answer, bool tainted) {
+    const Op &op = s.function->ops[index];
+    Fault fault = *answer.fault;
+    std::vector<Fix> fixes = op.kind == OpKind::Redistribute || op.kind == OpKind::Reinterpret ? std::vector<Fix>() : findFixes(context, pointers, fault);
+    if (!fixes.empty() && options.reshard == Reshard::Insert) {
+      Move move = fixes[0].move;
+      move.inserted = true;
+      move.value = s.function->operandsOf(op)[fixes[0].operand];
+      answer = std::move(fixes[0].outcome);
+      answer.moves.insert(answer.moves.begin(), move);
+      return;
+    }
+    taintResults(s, op);
+    std::optional<Type> meant = op.kind == OpKind::Redistribute ? meantByChange(op, *pointers[0]) : std::nullopt;
+    if (!tainted) {
+      s.messages.push_back(reportFault(frameOf(s), op, s.function->operandsOf(op), fault, fixes));
+    }
+    if (!fixes.empty()) {
+      answer = std::move(fixes[0].outcome);
+    } else {
+      answer = {};
+      if (meant) {
+        answer.results.push_back(std::move(*meant));
+      }
+    }
+  }
+
+  // A change whose source was written wrongly still says where it goes.
+  std::optional<Type> meantByChange(const Op &op, Type type) {
+    for (AxisChange part : module.attrs[op.attrs.index].change.parts) {
+      part.from.reset();
+      if (applyChange(type, part, false, module, nullptr)) {
+        return std::nullopt;
+      }
+    }
+    return type;
+  }
+
+  void inferCall(Work &s, uint32_t index, llvm::ArrayRef<ValueId> operands) {
+    const Op &op = s.function->ops[index];
+    std::vector<TypeId> types;
+    std::vector<bool> taints;
+    for (ValueId v : operands) {
+      types.push_back(s.instance.values[v.index]);
+      taints.push_back(s.tainted[v.index]);
+    }
+    llvm::StringRef name = module.names.str(op.instance);
+    uint32_t callee = instantiate(op.callee, types, taints, s.path.empty() ? name.str() : s.path + "." + name.str());
+    s.instance.callees[index] = callee;
+    const Function &f = module.function(op.callee);
+    for (uint32_t r = 0; r < op.numResults && r < f.results.size(); ++r) {
+      s.tainted[op.firstResult + r] = s.tainted[op.firstResult + r] || taintedResults[callee][r];
+      TypeId t = typed.instances[callee].values[f.results[r].index];
+      if (t.valid()) {
+        setResult(s, op, r, t, s.tainted[op.firstResult + r]);
+      }
+    }
+  }
+
+  // Place of a factor in a pattern, counted from the end; 0 if absent. `star` counts on beyond the pattern.
+  static uint32_t placeFromEnd(llvm::ArrayRef<RuleDim> pattern, uint8_t factor) {
+    for (size_t i = 0; i < pattern.size(); ++i) {
+      if (llvm::is_contained(pattern[i].factors, factor) && !pattern[i].isStar()) {
+        return uint32_t(pattern.size() - i);
+      }
+    }
+    return 0;
+  }
+
+  // How the users of a value want its dimension (counted from the end) sharded: as another operand that is typed already
+  // has it. Follows the value through operations that pass the dimension on.
+  llvm::SmallVector<AtomId, 4> wantedBy(const Work &s, ValueId value, uint32_t fromEnd, int depth) {
+    if (depth > 8) {
+      return {};
+    }
+    for (uint32_t user : s.links->users[value.index]) {
+      const Op &op = s.function->ops[user];
+      llvm::ArrayRef<ValueId> operands = s.function->operandsOf(op);
+      size_t self = size_t(llvm::find(operands, value) - operands.begin());
+      for (size_t j = 0; j <= operands.size(); ++j) {
+        bool result = j == operands.size();
+        uint32_t there = j == self ? 0 : samePlace(op, self, result ? ~size_t(0) : j, fromEnd);
+        if (!there) {
+          continue;
+        }
+        if (result) {
+          llvm::SmallVector<AtomId, 4> found = wantedBy(s, s.function->result(op), there, depth + 1);
+          if (!found.empty()) {
+            return found;
+          }
+          continue;
+        }
+        TypeId t = s.instance.values[operands[j].index];
+        if (!t.valid() || module.types[t].dims.size() < there) {
+          continue;
+        }
+        const auto &dims = module.types[t].dims;
+        llvm::SmallVector<AtomId, 4> atoms;
+        for (const Factor &f : dims[dims.size() - there].factors) {
+          atoms.append(f.atoms.begin(), f.atoms.end());
+        }
+        if (!atoms.empty()) {
+          return atoms;
+        }
+      }
+    }
+    return {};
+  }
+
+  // Where the dimension `fromEnd` of operand `self` stands in operand `other` (or the first result), 0 if nowhere.
+  uint32_t samePlace(const Op &op, size_t self, size_t other, uint32_t fromEnd) const {
+    const OpInfo &info = opInfo(op.kind);
+    if (op.kind == OpKind::Concat) {
+      return fromEnd;
+    }
+    if (info.typing != Typing::Row || self >= opRule(op.kind).operands.size()) {
+      return 0;
+    }
+    const Rule &rule = opRule(op.kind);
+    llvm::ArrayRef<RuleDim> from = rule.operands[self];
+    llvm::ArrayRef<RuleDim> to(other == ~size_t(0) ? rule.results[0] : rule.operands[other]);
+    if (fromEnd <= from.size() && !from[from.size() - fromEnd].isStar()) {
+      return placeFromEnd(to, from[from.size() - fromEnd].factors.back());
+    }
+    bool bothStars = !from.empty() && from[0].isStar() && !to.empty() && to[0].isStar();
+    return bothStars ? uint32_t(fromEnd - (from.size() - 1) + (to.size() - 1)) : 0;
+  }
+
+  // Callees come before callers, so one pass from the root down counts all runs.
+  void countUses() {
+    typed.instances[typed.root].uses = 1;
+    for (size_t i = typed.instances.size(); i-- > 0;) {
+      for (uint32_t callee : typed.instances[i].callees) {
+        if (callee != NoOp) {
+          typed.instances[callee].uses += typed.instances[i].uses;
+        }
+      }
+    }
+  }
+
+  TypedModule &typed;
+  Module &module;
+  InferOptions options;
+  std::map<uint32_t, Links> links;
+  std::map<Key, uint32_t> known;
+  std::vector<std::vector<bool>> taintedResults; // per instance
+  std::vector<std::pair<uint32_t, Pending>> pending;
+
+  struct KeyHash {
+    size_t operator()(const llvm::SmallVector<uint32_t, 6> &k) const { return llvm::hash_combine_range(k.begin(), k.end()); }
+  };
+  std::unordered_map<llvm::SmallVector<uint32_t, 6>, llvm::SmallVector<TypeId, 2>, KeyHash> answers;
+};
+
+} // namespace
+
+namespace {
+// The dtype of a result that is not that of the operands.
+std::optional<DType> ownDType(const TypingContext &context, uint32_t result) {
+  const OpInfo &info = opInfo(context.op.kind);
+  if (context.op.kind == OpKind::Cast) {
+    return parseDType(context.module.attrs[context.op.attrs.index].text);
+  }
+  if (!(info.noGrad >> result & 1) || info.typing != Typing::Row || context.op.kind == OpKind::Detach) {
+    return std::nullopt;
+  }
+  return info.kernel == "compare" ? DType::Bool : DType::I64;
+}
+} // namespace
+
+Typed typeOp(TypingContext &context, Operands operands) {
+  const OpInfo &info = opInfo(context.op.kind);
+  Typed typed;
+  switch (info.typing) {
+  case Typing::Row:
+    typed = typeByRule(context, opRule(context.op.kind), info.linear, info.reducer, operands);
+    break;
+  case Typing::Views:
+    typed = typeView(context, operands);
+    break;
+  case Typing::Slots:
+    typed = typeSlots(context, operands);
+    break;
+  case Typing::Loss:
+    typed = typeLoss(context, operands);
+    break;
+  case Typing::Move:
+    typed = typeMove(context, operands);
+    break;
+  case Typing::CallFunction:
+    break; // the driver types calls
+  }
+  if (context.op.kind == OpKind::Cast && !ownDType(context, 0)) {
+    return failed(FaultKind::BadAttribute, 0, 0, {}, {}, "`" + context.module.attrs[context.op.attrs.index].text + "` is no dtype");
+  }
+  for (uint32_t r = 0; r < typed.results.size(); ++r) {
+    typed.results[r].dtype = ownDType(context, r).value_or(typed.results[r].dtype);
+    typed.results[r].grad = typed.results[r].grad && isFloat(typed.results[r].dtype);
+  }
+  return typed;
+}
+
+TypedModule infer(Module module, const InferOptions &options, DiagnosticEngine &diags) {
+  TypedModule typed;
+  typed.module = std::move(module);
+  Inferrer(typed, options).run(diags);
+  return typed;
+}
+
+namespace {
+void walkFrom(const TypedModule &typed, const std::string &path, const Instance &instance, llvm::function_ref<bool(llvm::StringRef, const Instance &)> visit) {
+  if (!visit(path, instance)) {
+    return;
+  }
+  const Function &f = typed.module.function(instance.function);
+  for (size_t i = 0; i < f.ops.size(); ++i) {
+    if (instance.callees[i] != NoOp) {
+      llvm::StringRef name = typed.module.names.str(f.ops[i].instance);
+      walkFrom(typed, path.empty() ? name.str() : path + "." + name.str(), typed.instances[instance.callees[i]], visit);
+    }
+  }
+}
+} // namespace
+
+void walk(const TypedModule &typed, llvm::function_ref<bool(llvm::StringRef path, const Instance &instance)> visit) {
+  walkFrom(typed, "", typed.instances[typed.root], visit);
+}
+
+} // namespace shardc
