@@ -125,7 +125,8 @@ std::vector<Fix> findFixes(TypingContext &context, Operands operands, const Faul
     }
   }
   llvm::stable_sort(fixes, [&](const Fix &x, const Fix &y) {
-    return std::pair(rank(x, operands, fault), x.bytes.value_or(INT64_MAX)) < std::pair(rank(y, operands, fault), y.bytes.value_or(INT64_MAX));
+    return std::pair(rank(x, operands, fault), x.bytes.value_or(INT64_MAX)) <
+           std::pair(rank(y, operands, fault), y.bytes.value_or(INT64_MAX));
   });
   return fixes;
 }

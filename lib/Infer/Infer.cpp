@@ -22,8 +22,8 @@ constexpr uint32_t NoOp = ~0u;
 
 // What is known of a function before any types: who makes and who uses each value.
 struct Links {
-  std::vector<uint32_t> definers;                     // per value
-  std::vector<llvm::SmallVector<uint32_t, 2>> users;  // per value, in order
+  std::vector<uint32_t> definers;                    // per value
+  std::vector<llvm::SmallVector<uint32_t, 2>> users; // per value, in order
 };
 
 class Inferrer {
@@ -227,7 +227,8 @@ private:
       return 0;
     }
     ValueId v = s.function->operandsOf(op)[1];
-    for (uint32_t d = s.links->definers[v.index]; d != NoOp && s.function->ops[d].kind == OpKind::Redistribute; d = s.links->definers[v.index]) {
+    for (uint32_t d = s.links->definers[v.index]; d != NoOp && s.function->ops[d].kind == OpKind::Redistribute;
+         d = s.links->definers[v.index]) {
       v = s.function->operandsOf(s.function->ops[d])[0];
     }
     return (s.id.index << 20) | (v.index & 0xfffff);
@@ -268,7 +269,8 @@ private:
   void recover(Work &s, uint32_t index, TypingContext &context, Operands pointers, Typed &answer, bool tainted) {
     const Op &op = s.function->ops[index];
     Fault fault = *answer.fault;
-    std::vector<Fix> fixes = op.kind == OpKind::Redistribute || op.kind == OpKind::Reinterpret ? std::vector<Fix>() : findFixes(context, pointers, fault);
+    std::vector<Fix> fixes =
+        op.kind == OpKind::Redistribute || op.kind == OpKind::Reinterpret ? std::vector<Fix>() : findFixes(context, pointers, fault);
     if (!fixes.empty() && options.reshard == Reshard::Insert) {
       Move move = fixes[0].move;
       move.inserted = true;
@@ -475,7 +477,8 @@ TypedModule infer(Module module, const InferOptions &options, DiagnosticEngine &
 }
 
 namespace {
-void walkFrom(const TypedModule &typed, const std::string &path, const Instance &instance, llvm::function_ref<bool(llvm::StringRef, const Instance &)> visit) {
+void walkFrom(const TypedModule &typed, const std::string &path, const Instance &instance,
+              llvm::function_ref<bool(llvm::StringRef, const Instance &)> visit) {
   if (!visit(path, instance)) {
     return;
   }

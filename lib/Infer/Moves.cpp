@@ -126,7 +126,8 @@ private:
     }
     bool holds = change.from->state == from;
     if (holds && from == State::S) {
-      holds = llvm::any_of(endpointFactors(*change.from), [&](const Target &t) { return t.dim == source.dim && t.factor == source.factor; });
+      holds =
+          llvm::any_of(endpointFactors(*change.from), [&](const Target &t) { return t.dim == source.dim && t.factor == source.factor; });
       // A product's name means any of its factors as a source.
       if (!holds && change.from->dim.valid()) {
         for (const auto &[product, parts] : module.products) {
@@ -186,7 +187,8 @@ private:
       return true;
     }
     Factor &f = factor(source);
-    bool innermost = f.atoms.size() >= change.atoms.size() && llvm::equal(llvm::ArrayRef(f.atoms).take_back(change.atoms.size()), change.atoms);
+    bool innermost =
+        f.atoms.size() >= change.atoms.size() && llvm::equal(llvm::ArrayRef(f.atoms).take_back(change.atoms.size()), change.atoms);
     if (!innermost && !f.origin.valid()) {
       return fail(FaultKind::NotInnermost, f.name.valid() ? module.names.str(f.name).str() : std::string());
     }

@@ -77,7 +77,9 @@ public:
     for (int steps = 0; steps < 64; ++steps) {
       uint32_t definer = frame.definers[value.index];
       if (definer == ~0u) {
-        labels.emplace_back(frame.function.values[value.index].range, formatv("`{0}` is {1} here", module.names.str(frame.function.values[value.index].name), describe(operand)).str());
+        labels.emplace_back(
+            frame.function.values[value.index].range,
+            formatv("`{0}` is {1} here", module.names.str(frame.function.values[value.index].name), describe(operand)).str());
         return;
       }
       const Op &maker = frame.function.ops[definer];
@@ -106,7 +108,9 @@ public:
         TypeId t = frame.values[v.index];
         std::optional<ShardPlace> at = t.valid() ? shardPlace(module.types[t], fault.atoms[0]) : std::nullopt;
         if (at) {
-          return formatv("partial since this contraction over `{0}`, which `{1}` shards", dimName(module.types[t].dims[at->dim], module), axes).str();
+          return formatv("partial since this contraction over `{0}`, which `{1}` shards", dimName(module.types[t].dims[at->dim], module),
+                         axes)
+              .str();
         }
       }
     }
@@ -117,7 +121,8 @@ public:
     llvm::StringRef primitive = primitiveName(fix.move.forward);
     std::string value = name(fix.operand);
     std::string target = print(fix.changed, module, module.view);
-    std::string verb = primitive.empty() ? formatv("relabel `{0}` as `{1}`", value, target).str() : formatv("{0} `{1}` to `{2}`", primitive, value, target).str();
+    std::string verb = primitive.empty() ? formatv("relabel `{0}` as `{1}`", value, target).str()
+                                         : formatv("{0} `{1}` to `{2}`", primitive, value, target).str();
     std::string what = opName();
     std::string text = formatv("{0} before the {1}", verb, what).str();
     if (fault.kind == FaultKind::ReplicatedIntoPartial && fix.operand == fault.a) {
@@ -243,7 +248,8 @@ std::function<DiagnosticBuilder(DiagnosticEngine &)> message(const Reporter &r) 
   case FaultKind::ShardedWhole:
     return emitter<Diag::ShardedWhole>(at, a, f.dim, r.axes, what);
   case FaultKind::ShardMeetsReplicated:
-    return emitter<Diag::ShardMeetsReplicated>(at, a, f.dim, r.axes, b, isPartial(stateOf(r.type(f.b), f.atoms[0])) ? r.describe(f.b) : "whole there");
+    return emitter<Diag::ShardMeetsReplicated>(at, a, f.dim, r.axes, b,
+                                               isPartial(stateOf(r.type(f.b), f.atoms[0])) ? r.describe(f.b) : "whole there");
   case FaultKind::ShardConflict:
     return emitter<Diag::ShardConflict>(at, a, f.dim, r.axes, b, f.text);
   case FaultKind::ShardOrder:
@@ -300,7 +306,8 @@ Pending reportFault(const Frame &frame, const Op &op, llvm::ArrayRef<ValueId> op
 Pending reportWritten(const Frame &frame, ValueId value, TypeId inferred) {
   const Value &v = frame.function.values[value.index];
   Message m;
-  m.emit = emitter<Diag::NotAsWritten>(v.declaredRange, frame.module.names.str(v.name).str(), print(frame.module.types[v.declared], frame.module, frame.module.view),
+  m.emit = emitter<Diag::NotAsWritten>(v.declaredRange, frame.module.names.str(v.name).str(),
+                                       print(frame.module.types[v.declared], frame.module, frame.module.view),
                                        print(frame.module.types[inferred], frame.module, frame.module.view));
   m.labels.emplace_back(v.range, "made here");
   m.path = frame.path;

@@ -179,7 +179,8 @@ private:
   // Weights of this rank's tokens: the slots must be those that these tokens filled. The result is sharded like the ids.
   std::optional<Fault> ownTokens(AtomId a, State ye) {
     if (ye != State::S) {
-      return isPartial(ye) ? fault(FaultKind::PartialTimesShard, 0, 2, a, nameOf(2, a)) : fault(FaultKind::ShardMeetsReplicated, 2, 0, a, nameOf(2, a));
+      return isPartial(ye) ? fault(FaultKind::PartialTimesShard, 0, 2, a, nameOf(2, a))
+                           : fault(FaultKind::ShardMeetsReplicated, 2, 0, a, nameOf(2, a));
     }
     if (where(0, a) != Where::Slots) {
       Fault f = fault(FaultKind::ShardConflict, 0, 2, a, nameOf(0, a));

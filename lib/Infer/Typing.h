@@ -10,39 +10,39 @@ namespace shardc {
 
 // What is wrong, in the order in which a person would want to know it. `a`, `b` are operand numbers.
 enum class FaultKind : uint8_t {
-  Rank,                // a: has another number of dimensions than the operation takes
-  Shape,               // a, b: differ in the extent of one dimension
-  NotContiguous,       // a: a product whose rows are strided is needed as one dimension
-  MixedInvariant,      // a is I, b is not
-  PartialIntoNonlinear, // a
-  PartialIndex,        // a: an index or a mask
-  PartialTimesPartial, // a, b
+  Rank,                  // a: has another number of dimensions than the operation takes
+  Shape,                 // a, b: differ in the extent of one dimension
+  NotContiguous,         // a: a product whose rows are strided is needed as one dimension
+  MixedInvariant,        // a is I, b is not
+  PartialIntoNonlinear,  // a
+  PartialIndex,          // a: an index or a mask
+  PartialTimesPartial,   // a, b
   ReplicatedIntoPartial, // a is P, b is R
-  MixedPartials,       // a, b are partial by different reducers
-  PartialMeetsShard,   // a is P, b is S; joint addition
-  PartialTimesShard,   // a is P, b is S; otherwise
-  ShardedWhole,        // a is S on what the operation needs whole
-  ShardMeetsReplicated, // a is S, b holds the whole dimension
-  ShardConflict,       // a and b are S on different dimensions over the same axis
-  ShardOrder,          // a, b: the same axes in another order
-  ShardBoundaries,     // a, b: cut at other places, or another order of elements, or padded otherwise
-  OtherSlots,          // a, b: slots that other ids filled
-  VaryingMeets,        // a is V, b is P or I
-  VaryingExtents,      // a is V, b has other local extents
-  UnevenMean,          // a: the mean of shard means needs even shards
-  UnknownPad,          // a: reducing over a pad of unknown content
-  NewNeedsReplicated,  // a: the new dimension is sharded where the operand is not R
-  UnevenView,          // a: a view through an uneven shard
-  Recut,               // a: two views cut these ranks differently
-  BadAttribute,        // `text` says what
+  MixedPartials,         // a, b are partial by different reducers
+  PartialMeetsShard,     // a is P, b is S; joint addition
+  PartialTimesShard,     // a is P, b is S; otherwise
+  ShardedWhole,          // a is S on what the operation needs whole
+  ShardMeetsReplicated,  // a is S, b holds the whole dimension
+  ShardConflict,         // a and b are S on different dimensions over the same axis
+  ShardOrder,            // a, b: the same axes in another order
+  ShardBoundaries,       // a, b: cut at other places, or another order of elements, or padded otherwise
+  OtherSlots,            // a, b: slots that other ids filled
+  VaryingMeets,          // a is V, b is P or I
+  VaryingExtents,        // a is V, b has other local extents
+  UnevenMean,            // a: the mean of shard means needs even shards
+  UnknownPad,            // a: reducing over a pad of unknown content
+  NewNeedsReplicated,    // a: the new dimension is sharded where the operand is not R
+  UnevenView,            // a: a view through an uneven shard
+  Recut,                 // a: two views cut these ranks differently
+  BadAttribute,          // `text` says what
   // Changes of layout
-  WrongSource,         // a is not what `src ->` says
-  NoSuchChange,        // no row of the table
-  NotInnermost,        // a: these axes are not the innermost of their dimension
-  NoSuchDim,           // a has no dimension of that name
-  UnevenExchange,      // a: an all-to-all of equal parts needs even shards
-  AlreadySharded,      // a: the dimension holds the axis already
-  NotUniform,          // a: the axes that shall move together have different types
+  WrongSource,    // a is not what `src ->` says
+  NoSuchChange,   // no row of the table
+  NotInnermost,   // a: these axes are not the innermost of their dimension
+  NoSuchDim,      // a has no dimension of that name
+  UnevenExchange, // a: an all-to-all of equal parts needs even shards
+  AlreadySharded, // a: the dimension holds the axis already
+  NotUniform,     // a: the axes that shall move together have different types
 };
 
 struct Fault {
@@ -94,7 +94,7 @@ std::optional<Fault> recutOperands(llvm::SmallVectorImpl<Type> &operands, const 
 struct Fix {
   uint32_t operand = 0;
   AxisChange change;
-  Type changed;        // the operand after the change
+  Type changed; // the operand after the change
   Typed outcome;
   Move move;
   std::optional<int64_t> bytes; // forward and backward, sent per rank; nothing if not known

@@ -63,7 +63,8 @@ std::optional<std::pair<Factor, Factor>> splitFactor(const Factor &f, int64_t ma
 
 // The factors in row-major order, regrouped so that group i has the elements of `wanted[i]`; nothing where a cut falls
 // inside a shard, with the factor's atoms in `atoms`.
-std::optional<std::vector<Factors>> regroup(Factors from, llvm::ArrayRef<Factor> wanted, const Axes &axes, llvm::SmallVectorImpl<AtomId> &atoms) {
+std::optional<std::vector<Factors>> regroup(Factors from, llvm::ArrayRef<Factor> wanted, const Axes &axes,
+                                            llvm::SmallVectorImpl<AtomId> &atoms) {
   std::vector<Factors> groups;
   std::reverse(from.begin(), from.end());
   for (const Factor &w : wanted) {
@@ -82,7 +83,8 @@ std::optional<std::vector<Factors>> regroup(Factors from, llvm::ArrayRef<Factor>
         }
         continue;
       }
-      std::optional<std::pair<Factor, Factor>> cut = need > 0 && f.extent > 0 && f.extent % need == 0 ? splitFactor(f, need, axes) : std::nullopt;
+      std::optional<std::pair<Factor, Factor>> cut =
+          need > 0 && f.extent > 0 && f.extent % need == 0 ? splitFactor(f, need, axes) : std::nullopt;
       if (!cut) {
         atoms.append(f.atoms.begin(), f.atoms.end());
         return std::nullopt;
@@ -132,9 +134,9 @@ Typed viewAs(TypingContext &context, const Type &x, uint32_t first, uint32_t cou
   whole.factors.append(from.begin(), from.end());
   // Dimensions that already have these factors only lose or gain brackets, whatever they hold.
   bool same = from.size() == wanted.size() && llvm::all_of(llvm::zip(from, wanted), [](const auto &p) {
-    const auto &[f, w] = p;
-    return f.extent == w.extent && (f.extent >= 0 || f.name == w.name);
-  });
+                const auto &[f, w] = p;
+                return f.extent == w.extent && (f.extent >= 0 || f.name == w.name);
+              });
   std::vector<Factors> groups;
   if (same && !concat) {
     for (const Factor &f : from) {
@@ -146,7 +148,8 @@ Typed viewAs(TypingContext &context, const Type &x, uint32_t first, uint32_t cou
       return failed(FaultKind::NotContiguous, 0, 0, {}, dimName(whole, context.module));
     }
     if (have != want) {
-      return failed(FaultKind::BadAttribute, 0, 0, {}, {}, llvm::formatv("the written dimensions hold {0} elements, but the operand's hold {1}", want, have).str());
+      return failed(FaultKind::BadAttribute, 0, 0, {}, {},
+                    llvm::formatv("the written dimensions hold {0} elements, but the operand's hold {1}", want, have).str());
     }
     llvm::SmallVector<AtomId, 4> atoms;
     std::optional<std::vector<Factors>> found = regroup(from, wanted, context.module.axes, atoms);
@@ -254,7 +257,8 @@ Typed typeConcat(TypingContext &context, Operands operands) {
   int64_t total = 0;
   for (const Type *t : operands) {
     int64_t extent = 1;
-    if (!countable(t->dims[d].factors, extent) || __builtin_add_overflow(total, extent, &total) || (sharded && t->dims[d].factors.size() > 1)) {
+    if (!countable(t->dims[d].factors, extent) || __builtin_add_overflow(total, extent, &total) ||
+        (sharded && t->dims[d].factors.size() > 1)) {
       return failed(FaultKind::NotContiguous, 0, 0, {}, dimName(t->dims[d], context.module));
     }
     joined.factors.append(t->dims[d].factors);
@@ -307,7 +311,8 @@ Typed typePad(TypingContext &context, const Type &x) {
     return failed(FaultKind::ShardedWhole, 0, 0, f.atoms, dimName(x.dims[*d], context.module));
   }
   if (to.size() != 1 || f.extent < 0 || f.padTo || to[0] < f.extent) {
-    return failed(FaultKind::BadAttribute, 0, 0, {}, {}, "the padded extent must be one number, not below the extent, of a dimension without a pad");
+    return failed(FaultKind::BadAttribute, 0, 0, {}, {},
+                  "the padded extent must be one number, not below the extent, of a dimension without a pad");
   }
   if (std::optional<llvm::StringRef> with = attrsOf(context).option("with"); with && *with != "zero") {
     return failed(FaultKind::BadAttribute, 0, 0, {}, {}, "`with` must be `zero`");
@@ -339,7 +344,8 @@ Typed typeTrim(TypingContext &context, const Type &x) {
 
 Typed typeUnfuse(TypingContext &context, const Type &x) {
   if (x.dims.empty() || !x.dims.back().concat || x.dims.back().factors.size() != context.op.numResults) {
-    return failed(FaultKind::BadAttribute, 0, 0, {}, {}, "the last dimension must be written as a sum of as many parts as there are results, (q + k + v)");
+    return failed(FaultKind::BadAttribute, 0, 0, {}, {},
+                  "the last dimension must be written as a sum of as many parts as there are results, (q + k + v)");
   }
   Typed typed;
   for (const Factor &f : x.dims.back().factors) {

@@ -70,7 +70,7 @@ struct OpInfo {
   uint32_t minOperands;
   uint32_t maxOperands;
   uint32_t results;
-  uint32_t noGrad;      // bit mask of results that need no gradient
+  uint32_t noGrad;       // bit mask of results that need no gradient
   llvm::StringRef brief; // one sentence for the docs
 };
 const OpInfo &opInfo(OpKind kind);

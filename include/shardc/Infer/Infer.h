@@ -16,7 +16,7 @@ struct InferOptions {
 
 // A change of layout that the program makes on one value, with its price for one rank.
 struct Move {
-  ValueId value;  // the result of the change (local to the function)
+  ValueId value; // the result of the change (local to the function)
   TypeId before;
   TypeId after;
   State from{};
@@ -24,7 +24,7 @@ struct Move {
   NameId fromDim, toDim; // where from or to is S
   llvm::SmallVector<AtomId, 4> atoms;
   Primitive forward{};
-  Primitive gradient{};   // None where the value needs no gradient
+  Primitive gradient{}; // None where the value needs no gradient
   int64_t ranks = 1;
   std::optional<int64_t> localBytes; // before the change; nothing if ragged
   Cost forwardCost, gradientCost;
@@ -36,10 +36,10 @@ struct Move {
 struct Instance {
   FunctionId function;
   std::vector<TypeId> inputs;
-  std::vector<TypeId> values;   // per value of the function; invalid where inference failed
+  std::vector<TypeId> values;    // per value of the function; invalid where inference failed
   std::vector<uint32_t> callees; // per op: the instance it calls, ~0u for other operations
-  std::vector<Move> moves;      // in order of execution
-  int64_t uses = 0;             // how often the whole program runs it
+  std::vector<Move> moves;       // in order of execution
+  int64_t uses = 0;              // how often the whole program runs it
   bool failed = false;
 };
 
