@@ -1,6 +1,6 @@
 // TextLexer: the characters of a type, one word or sign at a time, with places for messages.
 //
-// For TextParse.cpp alone. Spaces separate words and mean nothing else.
+// For TextParser.h alone. Spaces separate words and mean nothing else.
 #pragma once
 
 #include "shardc/IR/Text.h"

@@ -8,69 +8,15 @@
 //
 // A wrong form ends the reading with one message; unknown names, and axes that do not fit together, are reported one by one.
 // Nothing recurses on input: a dimension holds factors, an origin holds a dimension without origins.
-#include "TextLexer.h"
+#include "TextParser.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace shardc {
 
-namespace {
-
-// What is written after a factor's name.
-struct Suffixes {
-  bool permuted = false;
-  bool ragged = false;
-  std::optional<int64_t> divisor;
-  std::optional<int64_t> extent;
-  bool hasAtoms = false;
-  llvm::SmallVector<AtomId, 4> atoms;
-  std::optional<Split> split;
-  std::optional<int64_t> padTo;
-  Pad pad = Pad::None;
-  bool slots = false;
-  OriginId origin;
-  // Only a single factor can carry what is not an axis or an order.
-  bool needsOneFactor() const { return ragged || divisor || split || padTo || slots; }
-};
-
-class Parser {
-public:
-  Parser(llvm::StringRef text, SourceRange range, ParseEnv &environment) : env(environment), lex(text, range, environment.diags) {}
-
-  std::optional<Type> type();
-  std::optional<Dim> dimOnly();
-
-private:
-  bool dim(Dim &out);
-  bool factor(llvm::SmallVectorImpl<Factor> &out);
-  bool suffixes(Suffixes &out);
-  bool pad(Suffixes &out);
-  bool origin(Suffixes &out);
-  bool originDim(Origin &out, llvm::ArrayRef<AtomId> slots);
-  bool axes(llvm::SmallVectorImpl<AtomId> &atoms);
-  bool state(Type &t);
-  void claim(const Word &name, llvm::ArrayRef<AtomId> atoms);
-  bool resolve(const Word &name, const Suffixes &suffix, llvm::SmallVectorImpl<Factor> &out);
-  bool extents(const Word &name, const Suffixes &suffix, llvm::SmallVectorImpl<Factor> &out);
-  bool expand(const Word &written, NameId name, unsigned depth, llvm::SmallVectorImpl<Factor> &out);
-  std::optional<Factor> joined(llvm::StringRef name);
-  void unknown(const Word &word, llvm::StringRef what, llvm::ArrayRef<llvm::StringRef> known);
-  void unknownSize(const Word &word);
-
-  struct Claim {
-    std::string name;
-    AtomId atom; // invalid for an axis of one rank
-  };
-  ParseEnv &env;
-  Lexer lex;
-  std::vector<Claim> claims; // the axes that stand in the type so far
-  bool inOrigin = false;
-  bool ok = true; // no name was wrong so far
-};
-
 // -- Types --------------------------------------------------------------------------------------------------------------
 
-std::optional<Type> Parser::type() {
+std::optional<Type> TypeParser::type() {
   Type t;
   if (lex.atWord()) {
     const Word word = lex.word();
@@ -106,7 +52,7 @@ std::optional<Type> Parser::type() {
   return ok ? std::optional(t) : std::nullopt;
 }
 
-std::optional<Dim> Parser::dimOnly() {
+std::optional<Dim> TypeParser::dimOnly() {
   Dim d;
   if (!dim(d)) {
     return std::nullopt;
@@ -118,7 +64,7 @@ std::optional<Dim> Parser::dimOnly() {
   return ok ? std::optional(d) : std::nullopt;
 }
 
-bool Parser::state(Type &t) {
+bool TypeParser::state(Type &t) {
   if (!lex.atWord()) {
     return lex.fail("`" + lex.rest().str() + "` follows the dimensions where a state such as `P@tp` may stand");
   }
@@ -154,7 +100,7 @@ bool Parser::state(Type &t) {
 
 // -- Axes ---------------------------------------------------------------------------------------------------------------
 
-bool Parser::axes(llvm::SmallVectorImpl<AtomId> &atoms) {
+bool TypeParser::axes(llvm::SmallVectorImpl<AtomId> &atoms) {
   const bool list = lex.accept('(');
   if (list && inOrigin && lex.accept(')')) {
     return true;
@@ -175,7 +121,7 @@ bool Parser::axes(llvm::SmallVectorImpl<AtomId> &atoms) {
 }
 
 // An axis, or a digit of one, may stand in a type once, and not beside one that cuts its ranks differently.
-void Parser::claim(const Word &name, llvm::ArrayRef<AtomId> atoms) {
+void TypeParser::claim(const Word &name, llvm::ArrayRef<AtomId> atoms) {
   const Axes &mesh = env.module.axes;
   for (const Claim &before : claims) {
     std::string fault;
@@ -207,7 +153,7 @@ void Parser::claim(const Word &name, llvm::ArrayRef<AtomId> atoms) {
 
 // -- Dimensions ---------------------------------------------------------------------------------------------------------
 
-bool Parser::dim(Dim &out) {
+bool TypeParser::dim(Dim &out) {
   if (!lex.accept('(')) {
     return factor(out.factors);
   }
@@ -243,7 +189,7 @@ bool Parser::dim(Dim &out) {
   return lex.accept(')');
 }
 
-bool Parser::factor(llvm::SmallVectorImpl<Factor> &out) {
+bool TypeParser::factor(llvm::SmallVectorImpl<Factor> &out) {
   if (!lex.atWord()) {
     return lex.fail("a dimension is missing");
   }
@@ -252,7 +198,7 @@ bool Parser::factor(llvm::SmallVectorImpl<Factor> &out) {
   return suffixes(suffix) && resolve(name, suffix, out);
 }
 
-bool Parser::suffixes(Suffixes &out) {
+bool TypeParser::suffixes(Suffixes &out) {
   for (;;) {
     switch (lex.peekAttached()) {
     case '\'':
@@ -298,7 +244,7 @@ bool Parser::suffixes(Suffixes &out) {
   }
 }
 
-bool Parser::pad(Suffixes &out) {
+bool TypeParser::pad(Suffixes &out) {
   if (!lex.acceptPad()) {
     return true;
   }
@@ -307,7 +253,7 @@ bool Parser::pad(Suffixes &out) {
   return out.padTo.has_value();
 }
 
-bool Parser::origin(Suffixes &out) {
+bool TypeParser::origin(Suffixes &out) {
   if (inOrigin || lex.peekAttached() != ':') {
     return true;
   }
@@ -340,7 +286,7 @@ bool Parser::origin(Suffixes &out) {
 }
 
 // The tokens' own axes: those of the slots unless they are written.
-bool Parser::originDim(Origin &out, llvm::ArrayRef<AtomId> slots) {
+bool TypeParser::originDim(Origin &out, llvm::ArrayRef<AtomId> slots) {
   const bool brackets = lex.peek() == '(';
   const size_t begin = lex.position();
   std::vector<Claim> outer = std::move(claims);
@@ -355,146 +301,8 @@ bool Parser::originDim(Origin &out, llvm::ArrayRef<AtomId> slots) {
   return good;
 }
 
-// -- Names of dimensions ------------------------------------------------------------------------------------------------
+std::optional<Type> parseType(llvm::StringRef text, SourceRange range, ParseEnv &env) { return TypeParser(text, range, env).type(); }
 
-bool Parser::resolve(const Word &name, const Suffixes &suffix, llvm::SmallVectorImpl<Factor> &out) {
-  llvm::SmallVector<Factor, 4> factors;
-  if (!extents(name, suffix, factors)) {
-    return false;
-  }
-  if (factors.empty()) {
-    return true; // an unknown name, reported
-  }
-  if (factors.size() > 1 && suffix.needsOneFactor()) {
-    return lex.failAt(name, "`" + name.text + "` is a product; write its factors in brackets to say this of one of them");
-  }
-  Factor &last = factors.back();
-  if (suffix.divisor) {
-    if (last.extent >= 0) {
-      return lex.failAt(name, "`%` belongs to an extent that is not known, but `" + name.text + "` is " + llvm::Twine(last.extent));
-    }
-    last.divisor = *suffix.divisor;
-  }
-  if (suffix.padTo && *suffix.padTo < last.extent) {
-    return lex.failAt(name, "`" + name.text + "` has " + llvm::Twine(last.extent) + " elements and cannot be padded to " +
-                                llvm::Twine(*suffix.padTo));
-  }
-  last.permuted |= suffix.permuted;
-  last.split = suffix.split.value_or(Split::Nested);
-  last.padTo = suffix.padTo.value_or(0);
-  last.pad = suffix.pad;
-  last.origin = suffix.origin;
-  giveAtoms(factors, suffix.atoms, env.module.axes);
-  llvm::append_range(out, factors);
-  return true;
-}
-
-// The factors that a name or number stands for, with their extents. None if the name is unknown.
-bool Parser::extents(const Word &name, const Suffixes &suffix, llvm::SmallVectorImpl<Factor> &out) {
-  Factor f;
-  if (llvm::all_of(name.text, llvm::isDigit)) {
-    if (suffix.permuted || suffix.ragged || suffix.extent) {
-      return lex.failAt(name, "`" + name.text + "` is a number; only a name can be permuted, ragged or have another extent");
-    }
-    out.push_back(f);
-    return !name.text.getAsInteger(10, out.back().extent) || lex.failAt(name, "`" + name.text + "` is too large");
-  }
-  const NameId id = env.module.names.find(name.text);
-  const auto entry = id.valid() ? env.sizes.find(id) : env.sizes.end();
-  const bool declared = entry != env.sizes.end();
-  if (suffix.ragged && suffix.extent) {
-    return lex.failAt(name, "`" + name.text + "` is either ragged or has an extent");
-  }
-  if (suffix.extent || suffix.ragged || (suffix.slots && !declared)) {
-    f.name = env.module.names.intern(name.text);
-    f.extent = suffix.extent.value_or(Ragged);
-    f.permuted = declared && entry->second.permuted;
-    out.push_back(f);
-    return true;
-  }
-  if (declared) {
-    return expand(name, id, 0, out);
-  }
-  if (std::optional<Factor> product = joined(name.text)) {
-    out.push_back(*product);
-  } else {
-    unknownSize(name);
-  }
-  return true;
-}
-
-// A declared size; a product stands for its factors.
-bool Parser::expand(const Word &written, NameId name, unsigned depth, llvm::SmallVectorImpl<Factor> &out) {
-  const auto it = env.sizes.find(name);
-  if (it == env.sizes.end()) {
-    return lex.failAt(written, "`" + env.module.names.str(name).str() + "`, a factor of `" + written.text.str() + "`, is not a size");
-  }
-  const SizeEntry &entry = it->second;
-  if (entry.product.empty()) {
-    Factor f;
-    f.name = name;
-    f.extent = entry.extent;
-    f.divisor = entry.extent < 0 ? entry.divisor : 1;
-    f.permuted = entry.permuted;
-    out.push_back(f);
-    return true;
-  }
-  if (depth > 16 || out.size() > 64) {
-    return lex.failAt(written, "the product `" + written.text.str() + "` contains itself or is too large");
-  }
-  return llvm::all_of(entry.product, [&](NameId part) { return expand(written, part, depth + 1, out); });
-}
-
-// `b.l`: dimensions that were merged into one; its extent is the product of the parts'. `1.5` is none.
-std::optional<Factor> Parser::joined(llvm::StringRef name) {
-  if (!name.contains('.') || llvm::none_of(name, llvm::isAlpha)) {
-    return std::nullopt;
-  }
-  Factor f;
-  f.extent = 1;
-  for (llvm::StringRef part : llvm::split(name, '.')) {
-    int64_t extent = 0;
-    if (part.getAsInteger(10, extent)) {
-      const NameId id = env.module.names.find(part);
-      const auto it = id.valid() ? env.sizes.find(id) : env.sizes.end();
-      if (it == env.sizes.end() || !it->second.product.empty()) {
-        return std::nullopt;
-      }
-      extent = it->second.extent;
-    }
-    if (extent < 0 || llvm::MulOverflow(f.extent, extent, f.extent)) {
-      return std::nullopt;
-    }
-  }
-  f.name = env.module.names.intern(name);
-  return f;
-}
-
-void Parser::unknown(const Word &word, llvm::StringRef what, llvm::ArrayRef<llvm::StringRef> known) {
-  DiagnosticBuilder builder = env.diags.emit<Diag::UnknownName>(lex.rangeOf(word), word.text, what);
-  if (llvm::StringRef near = nearest(word.text, known); !near.empty()) {
-    builder.help("did you mean `" + near.str() + "`?");
-  }
-  ok = false;
-}
-
-void Parser::unknownSize(const Word &word) {
-  llvm::SmallVector<NameId, 32> ids;
-  for (const auto &entry : env.sizes) {
-    ids.push_back(entry.first);
-  }
-  llvm::sort(ids); // the table has no order of its own
-  llvm::SmallVector<llvm::StringRef, 32> names;
-  for (NameId id : ids) {
-    names.push_back(env.module.names.str(id));
-  }
-  unknown(word, "a size", names);
-}
-
-} // namespace
-
-std::optional<Type> parseType(llvm::StringRef text, SourceRange range, ParseEnv &env) { return Parser(text, range, env).type(); }
-
-std::optional<Dim> parseDim(llvm::StringRef text, SourceRange range, ParseEnv &env) { return Parser(text, range, env).dimOnly(); }
+std::optional<Dim> parseDim(llvm::StringRef text, SourceRange range, ParseEnv &env) { return TypeParser(text, range, env).dimOnly(); }
 
 } // namespace shardc

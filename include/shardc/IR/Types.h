@@ -34,14 +34,14 @@ constexpr int64_t Ragged = -1;   // extent known only at run time
 constexpr int64_t Symbolic = -2; // extent a name; `divisor` divides it
 
 struct Factor {
-  NameId name;               // what the dimension is called: T, D, E
-  int64_t extent = 0;        // global elements before padding, or Ragged, or Symbolic
-  int64_t divisor = 1;       // of a ragged or symbolic extent
-  int64_t padTo = 0;         // 0: not padded; otherwise the global extent with its pad
-  Pad pad = Pad::None;       // what the pad holds
+  NameId name;         // what the dimension is called: T, D, E
+  int64_t extent = 0;  // global elements before padding, or Ragged, or Symbolic
+  int64_t divisor = 1; // of a ragged or symbolic extent
+  int64_t padTo = 0;   // 0: not padded; otherwise the global extent with its pad
+  Pad pad = Pad::None; // what the pad holds
   Split split = Split::Nested;
-  bool permuted = false;     // an order of its own (head-tail context parallel): equal only to the same name
-  OriginId origin;           // of a slot factor: what filled it
+  bool permuted = false;              // an order of its own (head-tail context parallel): equal only to the same name
+  OriginId origin;                    // of a slot factor: what filled it
   llvm::SmallVector<AtomId, 4> atoms; // outermost first
 
   bool operator==(const Factor &) const = default;
@@ -124,7 +124,7 @@ struct Range {
   bool operator==(const Range &) const = default;
 };
 Range localRange(const Factor &f, int64_t rank, const Axes &axes); // the extent must be a number
-int64_t globalExtent(const Factor &f); // padTo if padded, else extent (Ragged and Symbolic stay)
+int64_t globalExtent(const Factor &f);                             // padTo if padded, else extent (Ragged and Symbolic stay)
 // Local extent per dimension; Ragged or Symbolic where it is not a number (symbolic / shards is still Symbolic, and so is
 // a product too large to count).
 llvm::SmallVector<int64_t, 4> localShape(const Type &t, int64_t rank, const Axes &axes);
