@@ -1,7 +1,7 @@
 # Deep: what tools/test --deep does once everything is installed. Sourced by tools/test; not run by itself.
 #
 # One build serves the sanitizers and the fuzzers: the fuzzers' coverage counters cost the tests little, a second build
-# would cost minutes.
+# would cost minutes. Assertions are on.
 
 fuzz_seconds=${FUZZ_SECONDS:-60}
 export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:${ASAN_OPTIONS:-}
@@ -58,7 +58,7 @@ run_fuzzer() {
 }
 
 step "format" check_format
-if configure build-asan -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+if configure build-asan -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g" \
   -DSHARDC_SANITIZE=address,undefined -DSHARDC_FUZZ=ON && step "build with sanitizers" build build-asan; then
   suite build-asan
   step "clang-tidy on changed files" check_tidy
