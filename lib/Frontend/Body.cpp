@@ -143,6 +143,9 @@ struct BodyBuilder::Impl {
       return std::nullopt;
     }
     std::vector<Callee> callees = resolve ? resolve(parsed->name.text, parsed->name.range) : std::vector<Callee>();
+    if (!callees.empty() && !callees.front().function.valid()) {
+      return std::nullopt;
+    }
     if (!callees.empty()) {
       return submodule(*parsed, std::move(callees), names, line, depth);
     }

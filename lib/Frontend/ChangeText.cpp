@@ -6,6 +6,9 @@
 //   what     = R I V P, P(avg) P(max) P(min), replicate invariant varying partial, S(0) S(-1), or the name of a dimension
 //   axes     = axis | "(" axis { "," axis } ")"
 //
+// A letter is a state even where a dimension has the same name, but for V: where a size is called V (a vocabulary), `V` is
+// that dimension, and the state is `varying`.
+//
 // Both ends of a part stand on the same axes. Two shorter forms say the same: an end without axes takes those of the other
 // end, and a shard may list the axes that stay in front of those that move: `P@tp -> T@(dp,tp)` moves tp and asks that dp
 // shards T already, `T@(dp,tp) -> T@dp` gathers tp.
@@ -18,12 +21,11 @@ namespace {
 struct StateWord {
   llvm::StringLiteral word;
   State state;
-  bool letter; // the name of a dimension can be the same
 };
 constexpr StateWord stateWords[] = {
-    {"R", State::R, true},          {"I", State::I, true},          {"V", State::V, true},          {"P", State::P, true},
-    {"P(sum)", State::P, false},    {"P(avg)", State::PAvg, false}, {"P(max)", State::PMax, false}, {"P(min)", State::PMin, false},
-    {"replicate", State::R, false}, {"invariant", State::I, false}, {"varying", State::V, false},   {"partial", State::P, false},
+    {"R", State::R},         {"I", State::I},         {"V", State::V},         {"P", State::P},
+    {"P(sum)", State::P},    {"P(avg)", State::PAvg}, {"P(max)", State::PMax}, {"P(min)", State::PMin},
+    {"replicate", State::R}, {"invariant", State::I}, {"varying", State::V},   {"partial", State::P},
 };
 
 struct End {
@@ -112,8 +114,9 @@ private:
   bool add(llvm::ArrayRef<llvm::StringRef> axes, std::optional<Endpoint> from, const Endpoint &to, Change &change) {
     AxisChange part;
     for (llvm::StringRef name : axes) {
-      const Axis *axis = env.module.axes.find(name);
-      part.atoms.append(axis->atoms.begin(), axis->atoms.end());
+      if (auto atoms = env.module.axes.findAtoms(name)) {
+        llvm::append_range(part.atoms, *atoms);
+      }
     }
     part.from = from;
     part.to = to;
@@ -159,14 +162,9 @@ private:
       squeezed += c == ' ' || c == '\t' ? "" : std::string(1, c);
     }
     for (const StateWord &word : stateWords) {
-      if (squeezed == word.word) {
+      if (squeezed == word.word && !(word.state == State::V && word.word == "V" && env.sizes.count(env.module.names.find("V")))) {
         e.state = word.state;
-        bool ambiguous = word.letter && env.sizes.count(env.module.names.find(word.word));
-        if (ambiguous) {
-          fail(text, "`" + word.word + "` is a dimension here and also the state " + longWord(word.state) + "; write `" +
-                         longWord(word.state) + "`, or the dimension by its number as in `S(-1)`");
-        }
-        return !ambiguous;
+        return true;
       }
     }
     e.state = State::S;
@@ -178,21 +176,13 @@ private:
       }
       return true;
     }
-    if (!isIdentifier(text.text)) {
+    llvm::StringRef name = text.text.ends_with("'") ? text.text.drop_back() : text.text; // the order is no part of the name
+    if (!isIdentifier(name)) {
       fail(text, "`" + text.text + "` is neither a state (R, I, V, P, P(avg), P(max), P(min), S(0)) nor the name of a dimension");
       return false;
     }
-    e.dim = env.module.names.intern(text.text);
+    e.dim = env.module.names.intern(name);
     return true;
-  }
-
-  static llvm::StringRef longWord(State s) {
-    for (const StateWord &word : stateWords) {
-      if (!word.letter && word.state == s && !word.word.contains('(')) {
-        return word.word;
-      }
-    }
-    return stateName(s);
   }
 
   bool axes(Piece text, End &e) {
@@ -215,7 +205,7 @@ private:
   }
 
   bool axis(Piece name, End &e) {
-    const Axis *found = env.module.axes.find(name.text);
+    auto found = env.module.axes.findAtoms(name.text);
     if (!found) {
       auto d = env.diags.emit<Diag::UnknownName>(name.range, name.text, "an axis of the mesh");
       llvm::StringRef near = nearest(name.text, env.module.axes.axisNames());
@@ -225,14 +215,15 @@ private:
       return false;
     }
     for (llvm::StringRef other : e.axes) {
-      for (AtomId atom : env.module.axes.find(other)->atoms) {
-        if (llvm::is_contained(found->atoms, atom)) {
+      const llvm::SmallVector<AtomId, 4> before = env.module.axes.findAtoms(other).value_or(llvm::SmallVector<AtomId, 4>());
+      for (AtomId atom : before) {
+        if (llvm::is_contained(*found, atom)) {
           fail(name, "`" + name.text + "` and `" + other + "` share ranks");
           return false;
         }
       }
     }
-    e.axes.push_back(found->name);
+    e.axes.push_back(name.text);
     return true;
   }
 

@@ -19,7 +19,7 @@ size_t identifierLength(llvm::StringRef text) {
     return 0;
   }
   size_t length = 1;
-  while (length < text.size() && (llvm::isAlnum(text[length]) || llvm::StringRef("_.'").contains(text[length]))) {
+  while (length < text.size() && (llvm::isAlnum(text[length]) || text[length] == '_' || text[length] == '.')) {
     ++length;
   }
   return length;
@@ -184,7 +184,7 @@ bool isCall(Piece text) {
   if (length == 0) {
     return false;
   }
-  size_t open = text.text.find_first_not_of(" \t", length);
+  size_t open = text.text.find_first_not_of(" \t\r\n", length);
   return open != llvm::StringRef::npos && text.text[open] == '(' && skipBracket(text.text, open) == text.text.size();
 }
 

@@ -25,7 +25,7 @@ struct Piece {
   bool operator==(const Piece &) const = default;
 };
 
-// `fc1`, `layers.0`, `L'`: a letter or underscore, then letters, digits, underscores, dots, primes.
+// `fc1`, `layers.0`: a letter or underscore, then letters, digits, underscores, dots.
 bool isIdentifier(llvm::StringRef text);
 // The length of the identifier at the beginning of `text`; 0 if there is none.
 size_t identifierLength(llvm::StringRef text);

@@ -20,7 +20,7 @@ struct Callee {
 class BodyBuilder {
 public:
   // `resolve` may be null. It answers the calls to make, one after the other, each taking the first operand from the one
-  // before (`layers` -> layers.0, layers.1, ...); an empty answer: no such module.
+  // before (`layers` -> layers.0, layers.1, ...); an empty answer: no such module; one without a function: reported already.
   using Resolve = std::function<std::vector<Callee>(llvm::StringRef name, SourceRange range)>;
 
   BodyBuilder(Module &module, FunctionId function, const SizeTable &sizes, DiagnosticEngine &diags, Resolve resolve = nullptr);

@@ -69,6 +69,12 @@ struct Function {
 // How the local loss relates to the loss of the whole batch, per axis (design: types, section 6).
 enum class LossKind : uint8_t { LocalMean, Sum, GlobalMean, Invariant };
 
+struct Loss {
+  ValueId value; // of the root
+  LossKind kind{};
+  SourceRange range;
+};
+
 struct Module {
   std::string name;
   NameTable names;
@@ -81,6 +87,7 @@ struct Module {
   std::vector<std::pair<NameId, llvm::SmallVector<NameId, 2>>> products; // T = (b l)
   std::vector<std::pair<NameId, int64_t>> sizes;
   std::string view; // vocabulary in which types are printed first: "dense"
+  std::optional<Loss> loss; // where the backward pass starts, if it is said
 
   Function &function(FunctionId id) { return functions[id.index]; }
   const Function &function(FunctionId id) const { return functions[id.index]; }
