@@ -62,14 +62,14 @@ bool isText(const ConfigText &source) {
   for (const llvm::UTF8 *c = begin; c != at; ++c) {
     if ((*c < 0x20 && *c != '\t' && *c != '\n' && *c != '\r') || *c == 0x7f) {
       const size_t offset = static_cast<size_t>(c - begin);
-      source.diags.emit<Diag::NotText>(source.range(offset, offset + 1), "0x" + llvm::utohexstr(*c, /*LowerCase=*/true, 2));
+      source.diags.emit<Diag::NotText>(source.range(offset, offset + 1), llvm::formatv("{0:x2}", *c).str());
       return false;
     }
   }
   if (!wellFormed) {
     const size_t offset = static_cast<size_t>(at - begin);
     source.diags.emit<Diag::NotUtf8>(source.range(offset, offset + 1), source.diags.sources().name(source.file),
-                                     "0x" + llvm::utohexstr(*at, /*LowerCase=*/true, 2));
+                                     llvm::formatv("{0:x2}", *at).str());
     return false;
   }
   return true;
@@ -140,10 +140,7 @@ std::optional<ConfigNode> readConfig(llvm::StringRef path, DiagnosticEngine &dia
 }
 
 std::optional<ConfigNode> parseConfig(FileId file, DiagnosticEngine &diags, ConfigFormat format) {
-  ConfigText source{file, diags.sources().text(file), 0, diags};
-  if (source.text.consume_front("\xef\xbb\xbf")) {
-    source.base = 3;
-  }
+  const ConfigText source{file, diags.sources().text(file), diags};
   if (!isText(source)) {
     return std::nullopt;
   }

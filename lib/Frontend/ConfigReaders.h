@@ -7,15 +7,14 @@ namespace shardc {
 
 constexpr size_t MaxConfigDepth = 256;
 
-// One text being read: offsets count from behind the byte order mark, places are in the file.
+// One text being read.
 struct ConfigText {
   FileId file;
   llvm::StringRef text;
-  uint32_t base = 0; // bytes of the byte order mark
   DiagnosticEngine &diags;
 
   SourceRange range(size_t begin, size_t end) const {
-    return {file, static_cast<uint32_t>(base + begin), static_cast<uint32_t>(base + end)};
+    return {file, static_cast<uint32_t>(begin), static_cast<uint32_t>(end)};
   }
 };
 

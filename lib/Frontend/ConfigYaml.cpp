@@ -30,8 +30,8 @@ struct TextBuffer : std::streambuf {
 
 bool isBlank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
-// The end of a quoted text, behind its closing quote.
-size_t quotedEnd(llvm::StringRef text, size_t open) {
+// The end of a quoted text, behind its closing quote; nothing if there is none, which yaml-cpp accepts.
+std::optional<size_t> quotedEnd(llvm::StringRef text, size_t open) {
   const char quote = text[open];
   for (size_t at = open + 1; at < text.size(); ++at) {
     if (quote == '"' && text[at] == '\\') {
@@ -43,7 +43,7 @@ size_t quotedEnd(llvm::StringRef text, size_t open) {
       ++at;
     }
   }
-  return text.size();
+  return std::nullopt;
 }
 
 // The end of a text that is written over several lines, found by its characters other than blanks, which folding keeps.
@@ -70,7 +70,6 @@ public:
 
   ConfigNode root;
   size_t errors = 0;
-  size_t documents = 0;
   size_t cursor = 0; // the end of what was read last
 
   // The innermost list or mapping in brackets that is still open.
@@ -89,18 +88,18 @@ public:
     }
   }
 
-  void OnDocumentStart(const YAML::Mark &mark) override {
-    ++documents;
-    if (documents == 2) {
-      const size_t line = text.take_front(position(mark) + 3).rfind("---");
-      if (line != llvm::StringRef::npos && line >= cursor) {
-        report<Diag::SyntaxError>(line, line + 3, "a second document begins here; a file holds one");
-      } else {
-        const size_t at = contentAt(cursor);
-        report<Diag::SyntaxError>(at, lineEnd(at), "this belongs to nothing above it: check its indentation");
-      }
+  // What yaml-cpp left unread: it ends a document silently before a line that fits nothing.
+  void checkRest() {
+    const size_t at = contentAt(cursor);
+    const llvm::StringRef rest = text.drop_front(at);
+    if (rest.starts_with("---")) {
+      report<Diag::SyntaxError>(at, at + 3, "a second document begins here; a file holds one");
+    } else if (!rest.empty() && !(rest.starts_with("...") && contentAt(at + 3) == text.size())) {
+      report<Diag::SyntaxError>(at, lineEnd(at), "this belongs to nothing above it: check its indentation and its colon");
     }
   }
+
+  void OnDocumentStart(const YAML::Mark &) override {}
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark &mark, YAML::anchor_t) override {
@@ -117,6 +116,9 @@ public:
       // Nothing was written: the place is behind the colon or dash, before the blanks that follow it.
       const size_t behind = text.take_front(at).find_last_not_of(" \t\r\n") + 1;
       node.range = source.range(std::max(behind, cursor), std::max(behind, cursor));
+    }
+    if (!frames.empty() && frames.back().lacksColon(text, at)) {
+      report<Diag::SyntaxError>(frames.back().key.range.begin, frames.back().key.range.end, "a colon is missing behind this key");
     }
     node.scalar = wantsKey() && written ? word.str() : "";
     place(std::move(node));
@@ -160,6 +162,12 @@ private:
     bool keep = false;     // the key before the next value is new
     Located<std::string> key;
     KeySet keys;
+
+    // Without a value, is this a key that stands alone on its line? In brackets that is a way to write a key.
+    bool lacksColon(llvm::StringRef text, size_t valueAt) const {
+      const bool isValue = node.kind == ConfigNode::Kind::Mapping && !flow && !wantsKey && key.range.valid();
+      return isValue && !text.slice(key.range.end, valueAt).contains(':');
+    }
   };
 
   size_t position(const YAML::Mark &mark) const { return std::min(static_cast<size_t>(std::max(mark.pos, 0)), text.size()); }
@@ -192,8 +200,12 @@ private:
     const char first = at < text.size() ? text[at] : '\0';
     quoted = first == '"' || first == '\'' || first == '|' || first == '>';
     if (first == '"' || first == '\'') {
-      cursor = quotedEnd(text, at);
-      return source.range(at + 1, std::max(at + 1, cursor - 1));
+      const std::optional<size_t> end = quotedEnd(text, at);
+      if (!end) {
+        report<Diag::SyntaxError>(at, at + 1, "this text has no closing quote");
+      }
+      cursor = end.value_or(text.size());
+      return source.range(at + 1, end ? cursor - 1 : cursor);
     }
     size_t begin = at;
     if (quoted) {
@@ -213,7 +225,8 @@ private:
     Frame &f = frames.emplace_back();
     f.node.kind = kind;
     f.begin = at;
-    f.flow = style == YAML::EmitterStyle::Flow;
+    // `a: 1` as an item of a list in brackets has flow style, but no brackets of its own.
+    f.flow = style == YAML::EmitterStyle::Flow && (text.substr(at, 1) == "[" || text.substr(at, 1) == "{");
     f.wantsKey = kind == ConfigNode::Kind::Mapping;
     f.isKey = frames.size() > 1 && frames[frames.size() - 2].wantsKey;
     cursor = at;
@@ -239,11 +252,9 @@ private:
 
   // Puts a finished node where it belongs.
   void place(ConfigNode node) {
-    cursor = std::max<size_t>(cursor, node.range.end - source.base);
+    cursor = std::max<size_t>(cursor, node.range.end);
     if (frames.empty()) {
-      if (documents == 1) {
-        root = std::move(node);
-      }
+      root = std::move(node);
       return;
     }
     Frame &f = frames.back();
@@ -267,12 +278,11 @@ private:
       return; // reported as no word
     }
     if (node.kind == ConfigNode::Kind::Null && node.scalar.empty()) {
-      report<Diag::SyntaxError>(range.begin - source.base, range.end - source.base, "a key is missing here");
+      report<Diag::SyntaxError>(range.begin, range.end, "a key is missing here");
       return;
     }
     if (node.scalar == "<<" && !node.quoted) {
-      report<Diag::SyntaxError>(range.begin - source.base, range.end - source.base,
-                                "the merge key `<<` is not supported: write the entries out");
+      report<Diag::SyntaxError>(range.begin, range.end, "the merge key `<<` is not supported: write the entries out");
       return;
     }
     f.key = {std::move(node.scalar), range};
@@ -301,7 +311,7 @@ const Wording Wordings[] = {
     {YAML::ErrorMsg::FLOW_END, "this bracket closes nothing"},
     {YAML::ErrorMsg::BLOCK_ENTRY, "a list item cannot stand here: put it on a line of its own"},
     {YAML::ErrorMsg::MAP_KEY, "a key cannot stand here"},
-    {YAML::ErrorMsg::MAP_VALUE, "a second colon cannot stand here: quote the text, or put the mapping on a line of its own"},
+    {YAML::ErrorMsg::MAP_VALUE, "a colon cannot stand here: check the indentation, or quote the text"},
     {YAML::ErrorMsg::UNKNOWN_TOKEN, "a text cannot begin with this character: quote it"},
     {YAML::ErrorMsg::UNKNOWN_ANCHOR, "this alias stands for nothing"},
 };
@@ -325,6 +335,14 @@ void explainFailure(const ConfigText &source, TreeBuilder &tree, const YAML::Mar
     at = *bracket;
     message = "this bracket is never closed";
   }
+  if (theirs.starts_with(YAML::ErrorMsg::INVALID_ESCAPE)) {
+    at = std::min(text.take_front(at).rfind('\\'), at);
+    message = ("`" + text.substr(at, 2) + "` is no escape in double quotes").str();
+  }
+  const llvm::StringRef before = text.take_front(at).substr(text.take_front(at).rfind('\n') + 1);
+  if (before.contains('\t') && before.trim(" \t").empty()) {
+    message = "a tab cannot indent: use spaces";
+  }
   ++tree.errors;
   DiagnosticBuilder report = source.diags.emit<Diag::SyntaxError>(source.range(at, std::min(at + 1, text.size())), message);
   if (bracket && *bracket != at) {
@@ -339,8 +357,9 @@ std::optional<ConfigNode> parseYaml(const ConfigText &source) {
   TreeBuilder tree(source);
   try {
     YAML::Parser parser(stream);
-    if (parser.HandleNextDocument(tree) && tree.errors == 0) {
-      parser.HandleNextDocument(tree);
+    parser.HandleNextDocument(tree);
+    if (tree.errors == 0) {
+      tree.checkRest();
     }
   } catch (const YAML::DeepRecursion &) {
     // Reported when our own limit was reached, unless it is the depth of something that opens no list or mapping.

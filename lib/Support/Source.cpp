@@ -13,6 +13,9 @@ FileId SourceManager::add(std::string name, std::string text) {
   auto file = std::make_unique<File>();
   file->name = std::move(name);
   file->text = std::move(text);
+  if (llvm::StringRef(file->text).starts_with("\xef\xbb\xbf")) {
+    file->text.erase(0, 3);
+  }
   file->lineStarts.push_back(0);
   const llvm::StringRef whole = file->text;
   for (size_t at = whole.find('\n'); at != llvm::StringRef::npos; at = whole.find('\n', at + 1)) {

@@ -19,9 +19,7 @@ struct SourceRange {
 
   bool valid() const { return file.valid(); }
   // The part [from, to) of this range, in bytes from its beginning.
-  SourceRange slice(size_t from, size_t to) const {
-    return {file, static_cast<uint32_t>(begin + from), static_cast<uint32_t>(begin + to)};
-  }
+  SourceRange slice(size_t from, size_t to) const { return {file, static_cast<uint32_t>(begin + from), static_cast<uint32_t>(begin + to)}; }
   auto operator<=>(const SourceRange &) const = default;
 };
 
@@ -39,7 +37,8 @@ struct LineColumn {
 
 class SourceManager {
 public:
-  // Adds a text under the name that messages show. The text is kept for the life of the manager.
+  // Adds a text under the name that messages show. The text is kept for the life of the manager, without a
+  // byte order mark at its front.
   FileId add(std::string name, std::string text);
   llvm::StringRef name(FileId file) const;
   llvm::StringRef text(FileId file) const;
