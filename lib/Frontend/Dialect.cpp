@@ -74,7 +74,7 @@ static bool isOldStyle(const JobRequest &request, DiagnosticEngine &diags) {
     return false;
   }
   diags.emit<Diag::OldConfigStyle>(path.range, path.value)
-      .note("versions understood: torchtitan@" + llvm::join(TorchtitanVersions, ", torchtitan@"))
+      .note("versions understood: torchtitan@" + llvm::join(llvm::ArrayRef(TorchtitanVersions), ", torchtitan@"))
       .help("give the JSON file that `--debug.save_config_file` writes, or flags behind `--`");
   return true;
 }
