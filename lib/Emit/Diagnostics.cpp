@@ -26,6 +26,7 @@ namespace shardc {
 namespace {
 constexpr size_t MaxWidth = 120; // columns of a line of a file, with the gutter
 constexpr size_t TabWidth = 4;
+constexpr size_t MaxMessage = 4096; // bytes of a message; names in it can be as long as a file
 
 constexpr llvm::StringLiteral Reset = "\x1b[0m";
 constexpr llvm::StringLiteral Bold = "\x1b[1m";
@@ -105,10 +106,10 @@ std::vector<Cell> cellsOf(llvm::StringRef text, size_t firstByte) {
 // A text of one line from anywhere, harmless for a terminal.
 std::string harmless(llvm::StringRef text) {
   std::string out;
-  for (const Cell &c : cellsOf(text, 0)) {
+  for (const Cell &c : cellsOf(text.take_front(MaxMessage), 0)) {
     out += c.text;
   }
-  return out;
+  return text.size() > MaxMessage ? out + "..." : out;
 }
 
 class Renderer {

@@ -52,24 +52,24 @@ llvm::Expected<std::string> readBytes(llvm::StringRef path) {
   return bytes;
 }
 
-// Reports the first byte that is not part of a text. Tabs and line breaks are the only control characters that one holds.
-bool isText(const ConfigText &source) {
+// Reports the first byte that is not part of a text. Tabs and line breaks (\n, \r\n) are the only control
+// characters that one holds.
+bool isText(ConfigText &source, llvm::StringRef name) {
   const auto *begin = reinterpret_cast<const llvm::UTF8 *>(source.text.bytes_begin());
   const auto *end = reinterpret_cast<const llvm::UTF8 *>(source.text.bytes_end());
   const llvm::UTF8 *at = begin;
   const bool wellFormed = llvm::isLegalUTF8String(&at, end);
   // Control characters up to the first ill-formed byte come first.
   for (const llvm::UTF8 *c = begin; c != at; ++c) {
-    if ((*c < 0x20 && *c != '\t' && *c != '\n' && *c != '\r') || *c == 0x7f) {
+    if ((*c < 0x20 && *c != '\t' && *c != '\n' && !(*c == '\r' && c + 1 != end && c[1] == '\n')) || *c == 0x7f) {
       const size_t offset = static_cast<size_t>(c - begin);
-      source.diags.emit<Diag::NotText>(source.range(offset, offset + 1), llvm::formatv("{0:x2}", *c).str());
+      source.report<Diag::NotText>(source.range(offset, offset + 1), llvm::formatv("{0:x2}", *c).str());
       return false;
     }
   }
   if (!wellFormed) {
     const size_t offset = static_cast<size_t>(at - begin);
-    source.diags.emit<Diag::NotUtf8>(source.range(offset, offset + 1), source.diags.sources().name(source.file),
-                                     llvm::formatv("{0:x2}", *at).str());
+    source.report<Diag::NotUtf8>(source.range(offset, offset + 1), name, llvm::formatv("{0:x2}", *at).str());
     return false;
   }
   return true;
@@ -140,8 +140,8 @@ std::optional<ConfigNode> readConfig(llvm::StringRef path, DiagnosticEngine &dia
 }
 
 std::optional<ConfigNode> parseConfig(FileId file, DiagnosticEngine &diags, ConfigFormat format) {
-  const ConfigText source{file, diags.sources().text(file), diags};
-  if (!isText(source)) {
+  ConfigText source(file, diags);
+  if (!isText(source, diags.sources().name(file))) {
     return std::nullopt;
   }
   switch (format == ConfigFormat::Auto ? formatOf(diags.sources().name(file), source.text) : format) {

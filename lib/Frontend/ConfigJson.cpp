@@ -10,11 +10,9 @@
 namespace shardc {
 
 namespace {
-constexpr size_t MaxErrors = 100; // of one file; the rest would only repeat them
-
 class JsonReader {
 public:
-  explicit JsonReader(const ConfigText &s) : source(s), text(s.text) {}
+  explicit JsonReader(ConfigText &s) : source(s), text(s.text) {}
 
   std::optional<ConfigNode> file() {
     ConfigNode root;
@@ -30,16 +28,11 @@ public:
     if (at != text.size()) {
       error(at, at + 1, "nothing may follow the value of a JSON file");
     }
-    return errors ? std::nullopt : std::optional(std::move(root));
+    return source.errors() ? std::nullopt : std::optional(std::move(root));
   }
 
 private:
-  DiagnosticBuilder error(size_t begin, size_t end, std::string message) {
-    if (++errors > MaxErrors) {
-      return DiagnosticBuilder(&unsaid);
-    }
-    return source.diags.emit<Diag::SyntaxError>(source.range(begin, end), message);
-  }
+  DiagnosticBuilder error(size_t begin, size_t end, std::string message) { return source.syntax(begin, end, message); }
 
   bool atEnd() const { return at == text.size(); }
   char peek() const { return atEnd() ? '\0' : text[at]; }
@@ -66,7 +59,7 @@ private:
   bool value(ConfigNode &node, size_t depth) {
     const size_t begin = at;
     if (depth > MaxConfigDepth) {
-      source.diags.emit<Diag::TooDeep>(source.range(at, at + 1), MaxConfigDepth);
+      source.report<Diag::TooDeep>(source.range(at, at + 1), MaxConfigDepth);
       return false;
     }
     switch (peek()) {
@@ -98,17 +91,17 @@ private:
     if (w == "null" || w == "true" || w == "false" || isNumber(w)) {
       return true;
     }
-    const std::string shown = w.take_front(40).str();
+    const std::string name = shown(w);
     const std::string lower = w.lower();
     const llvm::StringRef number = llvm::StringRef(lower).ltrim("+-.0");
     if (number.starts_with("nan") || number.starts_with("inf")) {
-      error(begin, at, "JSON has no `" + shown + "`: its numbers are finite");
+      error(begin, at, "JSON has no `" + name + "`: its numbers are finite");
     } else if (lower == "true" || lower == "false" || lower == "null" || lower == "none") {
-      error(begin, at, "JSON has no `" + shown + "`").help("write `" + (lower == "none" ? "null" : lower) + "`");
+      error(begin, at, "JSON has no `" + name + "`").help("write `" + (lower == "none" ? "null" : lower) + "`");
     } else if (llvm::isDigit(w.front()) || llvm::StringRef("+-.").contains(w.front())) {
-      error(begin, at, "`" + shown + "` is not a number of JSON");
+      error(begin, at, "`" + name + "` is not a number of JSON");
     } else {
-      error(begin, at, "`" + shown + "` must stand in double quotes");
+      error(begin, at, "`" + name + "` must stand in double quotes");
     }
     return true;
   }
@@ -247,7 +240,7 @@ private:
   bool object(ConfigNode &node, size_t depth) {
     const size_t open = at++;
     node.kind = ConfigNode::Kind::Mapping;
-    KeySet keys;
+    EntryList entries(node);
     skipSpace();
     bool more = peek() != '}';
     at += !more;
@@ -257,11 +250,7 @@ private:
       if (!objectKey(key, open) || !value(entry, depth + 1)) {
         return false;
       }
-      if (keys.add(key, source.diags)) {
-        node.entries.emplace_back(std::move(key), std::move(entry));
-      } else {
-        ++errors;
-      }
+      entries.add(std::move(key), std::move(entry), source);
       if (!separator('}', open, more)) {
         return false;
       }
@@ -297,14 +286,12 @@ private:
     return true;
   }
 
-  const ConfigText &source;
+  ConfigText &source;
   llvm::StringRef text;
   size_t at = 0;
-  size_t errors = 0;
-  Diagnostic unsaid; // takes the errors beyond the limit
 };
 } // namespace
 
-std::optional<ConfigNode> parseJson(const ConfigText &source) { return JsonReader(source).file(); }
+std::optional<ConfigNode> parseJson(ConfigText &source) { return JsonReader(source).file(); }
 
 } // namespace shardc

@@ -6,37 +6,80 @@
 namespace shardc {
 
 constexpr size_t MaxConfigDepth = 256;
+constexpr size_t MaxConfigErrors = 100; // of one file; the rest would only repeat them
 
-// One text being read.
-struct ConfigText {
-  FileId file;
-  llvm::StringRef text;
-  DiagnosticEngine &diags;
+// A part of a text as a message shows it: not longer than 40 bytes.
+inline std::string shown(llvm::StringRef text) { return text.size() <= 40 ? text.str() : text.take_front(37).str() + "..."; }
 
-  SourceRange range(size_t begin, size_t end) const {
-    return {file, static_cast<uint32_t>(begin), static_cast<uint32_t>(end)};
+// One text being read, and how many errors it has.
+class ConfigText {
+public:
+  ConfigText(FileId f, DiagnosticEngine &d) : file(f), text(d.sources().text(f)), diags(d) {}
+
+  const FileId file;
+  const llvm::StringRef text;
+
+  SourceRange range(size_t begin, size_t end) const { return {file, static_cast<uint32_t>(begin), static_cast<uint32_t>(end)}; }
+
+  // Records an error; beyond the limit it is counted only.
+  template <Diag id, class... Args> DiagnosticBuilder report(SourceRange place, Args &&...args) {
+    if (++errorCount > MaxConfigErrors) {
+      return DiagnosticBuilder(&unsaid);
+    }
+    return diags.emit<id>(place, std::forward<Args>(args)...);
   }
+  DiagnosticBuilder syntax(size_t begin, size_t end, const std::string &message) {
+    return report<Diag::SyntaxError>(range(begin, std::min(end, text.size())), message);
+  }
+  size_t errors() const { return errorCount; }
+
+private:
+  DiagnosticEngine &diags;
+  size_t errorCount = 0;
+  Diagnostic unsaid;
 };
 
-// Each emits and returns nothing for what it cannot read.
-std::optional<ConfigNode> parseYaml(const ConfigText &source);
-std::optional<ConfigNode> parseJson(const ConfigText &source);
-std::optional<ConfigNode> parseToml(const ConfigText &source);
+// Each reports and returns nothing for what it cannot read.
+std::optional<ConfigNode> parseYaml(ConfigText &source);
+std::optional<ConfigNode> parseJson(ConfigText &source);
+std::optional<ConfigNode> parseToml(ConfigText &source);
 
-// The keys of one mapping while it is read: reports a key that was given before.
-class KeySet {
+// The entries of one mapping while it is read. Most mappings are small and need no table.
+class EntryList {
 public:
-  // False, with a diagnostic, if the key is there already.
-  bool add(const Located<std::string> &key, DiagnosticEngine &diags) {
-    const auto [it, isNew] = places.try_emplace(key.value, key.range);
-    if (!isNew) {
-      diags.emit<Diag::DuplicateKey>(key.range, key.value).label(it->second, "first given here");
+  explicit EntryList(ConfigNode &m) : mapping(m) {}
+
+  // Adds an entry, or reports that its key was given before.
+  void add(Located<std::string> key, ConfigNode value, ConfigText &source) {
+    if (const std::optional<SourceRange> earlier = find(key.value)) {
+      source.report<Diag::DuplicateKey>(key.range, shown(key.value)).label(*earlier, "first given here");
+      return;
     }
-    return isNew;
+    mapping.entries.emplace_back(std::move(key), std::move(value));
   }
 
 private:
-  llvm::StringMap<SourceRange> places;
+  static constexpr size_t Small = 16;
+
+  std::optional<SourceRange> find(llvm::StringRef key) {
+    if (mapping.entries.size() < Small) {
+      for (const auto &[name, value] : mapping.entries) {
+        if (name.value == key) {
+          return name.range;
+        }
+      }
+      return std::nullopt;
+    }
+    for (; inTable != mapping.entries.size(); ++inTable) {
+      table.try_emplace(mapping.entries[inTable].first.value, mapping.entries[inTable].first.range);
+    }
+    const auto it = table.find(key);
+    return it == table.end() ? std::nullopt : std::optional(it->second);
+  }
+
+  ConfigNode &mapping;
+  llvm::StringMap<SourceRange> table;
+  size_t inTable = 0; // entries that are in the table
 };
 
 } // namespace shardc

@@ -133,7 +133,7 @@ public:
       }
     } else {
       to.kind = ConfigNode::Kind::Scalar;
-      to.scalar = source.diags.sources().text(to.range).str();
+      to.scalar = source.text.slice(to.range.begin, to.range.end).str();
       if (const toml::value<std::string> *text = from.as_string()) {
         to.scalar = text->get();
         to.quoted = true;
@@ -146,7 +146,7 @@ public:
 private:
   // Leaves what stands between the quotes, if there are any.
   void trimQuotes(SourceRange &r, llvm::StringRef) const {
-    const llvm::StringRef written = source.diags.sources().text(r);
+    const llvm::StringRef written = source.text.slice(r.begin, r.end);
     for (const llvm::StringRef quote : {"\"\"\"", "'''", "\"", "'"}) {
       if (written.size() >= 2 * quote.size() && written.starts_with(quote) && written.ends_with(quote)) {
         r = r.slice(quote.size(), written.size() - quote.size());
@@ -160,9 +160,9 @@ private:
 };
 } // namespace
 
-std::optional<ConfigNode> parseToml(const ConfigText &source) {
+std::optional<ConfigNode> parseToml(ConfigText &source) {
   if (const std::optional<size_t> place = tooDeep(source.text)) {
-    source.diags.emit<Diag::TooDeep>(source.range(*place, *place + 1), MaxConfigDepth);
+    source.report<Diag::TooDeep>(source.range(*place, *place + 1), MaxConfigDepth);
     return std::nullopt;
   }
   const toml::parse_result result = toml::parse(std::string_view(source.text.data(), source.text.size()));
@@ -170,7 +170,7 @@ std::optional<ConfigNode> parseToml(const ConfigText &source) {
   if (!result) {
     const toml::parse_error &error = result.error();
     const size_t at = tree.offset(error.source().begin);
-    source.diags.emit<Diag::SyntaxError>(source.range(at, std::min(at + 1, source.text.size())), std::string(error.description()));
+    source.syntax(at, at + 1, std::string(error.description()));
     return std::nullopt;
   }
   ConfigNode root = tree.node(result.table());

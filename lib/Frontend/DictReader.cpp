@@ -2,7 +2,7 @@
 //
 // Exists so that no reader of a config can forget a key or take a value for what it is not: `yes` is no boolean, 8.0 is no
 // integer and "8" in quotes is a text. Nothing is converted silently.
-#include "shardc/Frontend/Config.h"
+#include "ConfigReaders.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include <algorithm>
@@ -12,12 +12,7 @@
 namespace shardc {
 
 namespace {
-constexpr size_t MaxShown = 40;      // bytes of a value that a message shows
 constexpr size_t MaxKeysListed = 12; // known keys that a message lists
-
-std::string shown(llvm::StringRef text) {
-  return text.size() <= MaxShown ? text.str() : llvm::StringRef(text.take_front(MaxShown)).str() + "...";
-}
 
 bool isTrue(llvm::StringRef text) { return text == "true" || text == "True" || text == "TRUE"; }
 bool isFalse(llvm::StringRef text) { return text == "false" || text == "False" || text == "FALSE"; }
@@ -259,7 +254,7 @@ void DictReader::finish() {
     if (std::binary_search(known.begin(), known.end(), key.value)) {
       continue;
     }
-    DiagnosticBuilder report = diags.emit<Diag::UnknownKey>(key.range, key.value, what);
+    DiagnosticBuilder report = diags.emit<Diag::UnknownKey>(key.range, shown(key.value), what);
     if (const llvm::StringRef near = nearest(key.value, names); !near.empty()) {
       report.help(("did you mean `" + near + "`?").str());
     } else if (!names.empty() && names.size() <= MaxKeysListed) {
