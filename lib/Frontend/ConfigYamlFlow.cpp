@@ -152,6 +152,10 @@ void YamlReader::flowEntry(const ConfigNode &key, EntryList &entries, size_t dep
   value.range = source.range(keyEnd, keyEnd);
   skipFlowSpace();
   if (!stopped() && text[at] == ':') {
+    if (text.slice(key.range.begin, at).contains('\n')) {
+      fail(key.range.begin, writtenEnd(key.range.begin), "a key must stand on one line with its colon: is a comma missing?");
+      return;
+    }
     lastEnd = ++at;
     value.range = source.range(at, at);
     skipFlowSpace();

@@ -215,12 +215,12 @@ void YamlReader::blockText(int64_t parent, ConfigNode &node) {
   }
   node.kind = ConfigNode::Kind::Scalar;
   node.quoted = true;
-  node.range = source.range(at, at);
+  node.range = source.range(lastEnd, lastEnd);
   int64_t indent = header.indent == 0 ? 0 : std::max<int64_t>(parent, 0) + header.indent;
   bool known = header.indent != 0;
   std::vector<llvm::StringRef> lines;
   bool any = false;
-  while (at < text.size()) {
+  while (at + 1 < text.size()) {
     const size_t begin = at + 1;
     const llvm::StringRef line = text.slice(begin, lineEnd(begin)).rtrim('\r');
     const auto blanks = static_cast<int64_t>(line.take_while([](char c) { return c == ' '; }).size());
@@ -233,7 +233,7 @@ void YamlReader::blockText(int64_t parent, ConfigNode &node) {
       }
     }
     const bool isMarker = (line.starts_with("---") || line.starts_with("...")) && blankAt(begin + 3);
-    if (begin > text.size() || (!isEmpty && (blanks < indent || isMarker))) {
+    if (!isEmpty && (blanks < indent || isMarker)) {
       break;
     }
     // An empty line deeper than the text is part of it.
