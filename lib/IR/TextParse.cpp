@@ -88,6 +88,7 @@ bool TypeParser::state(Type &t) {
   if (!lex.expect('@', "`@` and the axes of `" + name + "`")) {
     return false;
   }
+  ++dimCount; // no dimension, but a place of its own
   llvm::SmallVector<AtomId, 4> atoms;
   if (!axes(atoms)) {
     return false;
@@ -120,46 +121,69 @@ bool TypeParser::axes(llvm::SmallVectorImpl<AtomId> &atoms) {
   return !list || lex.expect(')', "`,` or `)` after an axis");
 }
 
-// An axis, or a digit of one, may stand in a type once, and not beside one that cuts its ranks differently.
+// An axis, or a digit of one, may stand in a type once (but in each part of `(q + k)`), and not beside one that cuts its
+// ranks differently.
 void TypeParser::claim(const Word &name, llvm::ArrayRef<AtomId> atoms) {
+  const std::string fault = conflict(name, atoms);
+  if (!fault.empty()) {
+    lex.failAt(name, fault);
+    ok = false;
+    return;
+  }
+  if (atoms.empty()) {
+    claims.push_back({name.text.str(), AtomId(), dimCount, partCount});
+  }
+  for (AtomId atom : atoms) {
+    claims.push_back({name.text.str(), atom, dimCount, partCount});
+  }
+}
+
+std::string TypeParser::conflict(const Word &name, llvm::ArrayRef<AtomId> atoms) {
   const Axes &mesh = env.module.axes;
   for (const Claim &before : claims) {
     std::string fault;
     if (before.name == name.text) {
       fault = "axis `" + before.name + "` stands in it twice";
-    }
-    for (size_t i = 0; before.atom.valid() && fault.empty() && i < atoms.size(); ++i) {
-      const Atom &a = mesh.atom(before.atom);
-      const Atom &b = mesh.atom(atoms[i]);
-      if (before.atom == atoms[i]) {
-        fault = "the axes `" + before.name + "` and `" + name.text.str() + "` share ranks";
-      } else if (a.block == b.block && a.variant != b.variant) {
-        fault = "the axes `" + before.name + "` and `" + name.text.str() + "` cut the same ranks differently";
-      }
+    } else if (llvm::is_contained(atoms, before.atom)) {
+      fault = "the axes `" + before.name + "` and `" + name.text.str() + "` share ranks";
     }
     if (!fault.empty()) {
-      lex.failAt(name, fault);
-      ok = false;
-      return;
+      if (before.dim != dimCount || before.part == partCount) {
+        return fault;
+      }
+      deferred.emplace_back(name, fault);
+      return "";
+    }
+    auto cutsDifferently = [&](AtomId id) {
+      const Atom &a = mesh.atom(before.atom);
+      const Atom &b = mesh.atom(id);
+      return a.block == b.block && a.variant != b.variant;
+    };
+    if (before.atom.valid() && llvm::any_of(atoms, cutsDifferently)) {
+      return "the axes `" + before.name + "` and `" + name.text.str() + "` cut the same ranks differently";
     }
   }
-  if (atoms.empty()) {
-    claims.push_back({name.text.str(), AtomId()});
-  }
-  for (AtomId atom : atoms) {
-    claims.push_back({name.text.str(), atom});
-  }
+  return "";
 }
 
 // -- Dimensions ---------------------------------------------------------------------------------------------------------
 
 bool TypeParser::dim(Dim &out) {
+  ++dimCount;
+  partCount = 0;
   if (!lex.accept('(')) {
     return factor(out.factors);
   }
   bool plain = true; // every part is one factor
+  // Parts that follow one another are sharded each by itself, over the same axes.
+  const size_t outside = claims.size();
+  std::vector<Claim> earlierParts;
   for (size_t parts = 0; lex.peek() != ')'; ++parts) {
     const bool plus = parts != 0 && lex.accept('+');
+    if (plus) {
+      earlierParts.insert(earlierParts.end(), claims.begin() + outside, claims.end());
+      claims.resize(outside);
+    }
     if (parts > 1 && plus != out.concat) {
       return lex.fail("a dimension is either a product `(a b)` or parts that follow one another `(a + b)`");
     }
@@ -173,6 +197,12 @@ bool TypeParser::dim(Dim &out) {
     }
     plain &= out.factors.size() <= before + 1;
   }
+  claims.insert(claims.end(), earlierParts.begin(), earlierParts.end());
+  for (const auto &[word, fault] : out.concat ? decltype(deferred)() : deferred) {
+    lex.failAt(word, fault);
+    ok = false;
+  }
+  deferred.clear();
   if (out.concat && !plain) {
     return lex.fail("the parts of `(a + b)` cannot be products");
   }
@@ -289,12 +319,12 @@ bool TypeParser::origin(Suffixes &out) {
 bool TypeParser::originDim(Origin &out, llvm::ArrayRef<AtomId> slots) {
   const bool brackets = lex.peek() == '(';
   const size_t begin = lex.position();
-  std::vector<Claim> outer = std::move(claims);
-  claims.clear();
+  // The tokens are another value: what stands in the type so far is no concern of theirs.
+  auto outer = std::tuple(std::exchange(claims, {}), std::exchange(deferred, {}), dimCount, partCount);
   inOrigin = true;
   const bool good = dim(out.tokens);
   inOrigin = false;
-  claims = std::move(outer);
+  std::tie(claims, deferred, dimCount, partCount) = std::move(outer);
   if (good && ok && !brackets && !lex.since(begin).contains('@')) {
     giveAtoms(out.tokens.factors, slots, env.module.axes);
   }

@@ -221,8 +221,9 @@ private:
     return false;
   }
 
-  // Dispatch and combine belong together if their ids are the same value, however it was moved.
-  uint32_t siteOf(const Work &s, const Op &op) const {
+  // Dispatch and combine belong together if their ids are the same value, however it was moved. Ids are numbered in the
+  // order in which dispatches use them; other ids get a number that no dispatch has.
+  uint32_t siteOf(const Work &s, const Op &op) {
     if (op.kind != OpKind::Dispatch && op.kind != OpKind::Combine) {
       return 0;
     }
@@ -231,7 +232,18 @@ private:
          d = s.links->definers[v.index]) {
       v = s.function->operandsOf(s.function->ops[d])[0];
     }
-    return (s.id.index << 20) | (v.index & 0xfffff);
+    std::pair<uint32_t, uint32_t> key(s.id.index, v.index);
+    if (op.kind == OpKind::Dispatch) {
+      return sites.try_emplace(key, uint32_t(sites.size())).first->second;
+    }
+    auto it = sites.find(key);
+    return it == sites.end() ? NoOp : it->second;
+  }
+
+  // Whether this function dispatches with ids of its own.
+  bool hasSites(const Work &s) const {
+    auto it = sites.lower_bound({s.id.index, 0});
+    return it != sites.end() && it->first.first == s.id.index;
   }
 
   void typeAndRecord(Work &s, uint32_t index, llvm::ArrayRef<TypeId> types, bool tainted) {
@@ -243,7 +255,8 @@ private:
     }
     auto wanted = [&](uint32_t fromEnd) { return wantedBy(s, s.function->result(op), fromEnd, 0); };
     auto zero = [&](uint32_t i) { return isZero(s, operands[i]); };
-    TypingContext context{module, wanted, op, siteOf(s, op), zero};
+    uint32_t site = siteOf(s, op);
+    TypingContext context{module, wanted, op, site, hasSites(s), zero};
     Typed answer = typeOp(context, pointers);
     bool zeroMatters = llvm::any_of(operands, [&](ValueId v) { return isZero(s, v); });
     if (answer.fault) {
@@ -412,7 +425,8 @@ private:
   InferOptions options;
   std::map<uint32_t, Links> links;
   std::map<Key, uint32_t> known;
-  std::vector<std::vector<bool>> taintedResults; // per instance
+  std::vector<std::vector<bool>> taintedResults;           // per instance
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> sites; // function and ids
   std::vector<std::pair<uint32_t, Pending>> pending;
 
   struct KeyHash {

@@ -162,18 +162,28 @@ private:
 
   Factor &factor(const Target &t) { return type.dims[t.dim].factors[t.factor]; }
 
+  std::string nameOf(const Factor &f) const { return f.name.valid() ? module.names.str(f.name).str() : std::to_string(f.extent); }
+
+  // The factors that move together: one, or all parts of a dimension whose parts follow one another.
+  llvm::MutableArrayRef<Factor> parts(const Target &t) {
+    Dim &d = type.dims[t.dim];
+    return d.concat ? llvm::MutableArrayRef<Factor>(d.factors) : llvm::MutableArrayRef<Factor>(&factor(t), 1);
+  }
+
   // Equal-split exchanges need even shards at both ends; slots are exchanged with counts and need none.
   bool checkEven() {
     if (from != State::S || change.to.state != State::S) {
       return true;
     }
-    Factor &a = factor(source);
-    Factor b = factor(target);
-    b.atoms.append(change.atoms);
-    for (const Factor *f : {&a, &b}) {
-      bool slots = f->origin.valid() || f->extent == Ragged;
-      if (!slots && !isEven(*f, axes)) {
-        return fail(FaultKind::UnevenExchange, f->name.valid() ? module.names.str(f->name).str() : std::string());
+    llvm::SmallVector<Factor, 4> ends(parts(source));
+    for (Factor f : parts(target)) {
+      f.atoms.append(change.atoms);
+      ends.push_back(std::move(f));
+    }
+    for (const Factor &f : ends) {
+      bool slots = f.origin.valid() || f.extent == Ragged;
+      if (!slots && !isEven(f, axes)) {
+        return fail(FaultKind::UnevenExchange, nameOf(f));
       }
     }
     return true;
@@ -186,13 +196,14 @@ private:
       }
       return true;
     }
-    Factor &f = factor(source);
-    bool innermost =
-        f.atoms.size() >= change.atoms.size() && llvm::equal(llvm::ArrayRef(f.atoms).take_back(change.atoms.size()), change.atoms);
-    if (!innermost && !f.origin.valid()) {
-      return fail(FaultKind::NotInnermost, f.name.valid() ? module.names.str(f.name).str() : std::string());
+    size_t n = change.atoms.size();
+    for (Factor &f : parts(source)) {
+      bool innermost = f.atoms.size() >= n && llvm::equal(llvm::ArrayRef(f.atoms).take_back(n), change.atoms);
+      if (!innermost && !f.origin.valid()) {
+        return fail(FaultKind::NotInnermost, nameOf(f));
+      }
+      llvm::erase_if(f.atoms, [&](AtomId a) { return llvm::is_contained(change.atoms, a); });
     }
-    llvm::erase_if(f.atoms, [&](AtomId a) { return llvm::is_contained(change.atoms, a); });
     return true; // a gathered dimension keeps its pad until `trim`
   }
 
@@ -211,18 +222,16 @@ private:
     switch (change.to.state) {
     case State::R:
       return true;
-    case State::S: {
-      Factor &f = factor(target);
-      if (llvm::any_of(change.atoms, [&](AtomId a) { return llvm::is_contained(f.atoms, a); })) {
-        return fail(FaultKind::AlreadySharded, endpointDim(change.to, module));
+    case State::S:
+      for (Factor &f : parts(target)) {
+        if (f.origin.valid()) {
+          enterSlots(f);
+        } else {
+          f.atoms.append(change.atoms.begin(), change.atoms.end());
+        }
+        padTarget(f);
       }
-      if (f.origin.valid()) {
-        enterSlots(f);
-      } else {
-        f.atoms.append(change.atoms.begin(), change.atoms.end());
-      }
-      return padTarget(f);
-    }
+      return true;
     case State::I:
     case State::V:
     case State::P:
@@ -238,14 +247,13 @@ private:
   }
 
   // `pad` on the destination: the extent is raised to a multiple of the shards where it is none.
-  bool padTarget(Factor &f) {
+  void padTarget(Factor &f) {
     if (!change.to.pad || f.extent < 0 || isEven(f, axes)) {
-      return true;
+      return;
     }
     int64_t shards = axes.product(f.atoms);
     f.padTo = (f.extent + shards - 1) / shards * shards;
     f.pad = Pad::Zero;
-    return true;
   }
 
   // V has no global extent: a shard that is forgotten keeps its local one, an asserted shard multiplies it.
@@ -254,23 +262,25 @@ private:
     bool assertShard = from == State::V && change.to.state == State::S;
     int64_t n = axes.product(change.atoms);
     if (forget) {
-      Factor &f = factor(source);
-      if (f.extent >= 0 && !isEven(f, axes)) {
-        return fail(FaultKind::VaryingExtents, f.name.valid() ? module.names.str(f.name).str() : std::string());
+      for (const Factor &f : parts(source)) {
+        if (f.extent >= 0 && !isEven(f, axes)) {
+          return fail(FaultKind::VaryingExtents, nameOf(f));
+        }
       }
       if (!leave()) {
         return false;
       }
-      f.extent = f.extent >= 0 ? f.extent / n : f.extent;
-      f.name = f.extent >= 0 ? NameId() : f.name;
-      f.padTo = f.padTo / n;
+      for (Factor &f : parts(source)) {
+        f.extent = f.extent >= 0 ? f.extent / n : f.extent;
+        f.name = f.extent >= 0 ? NameId() : f.name;
+        f.padTo = f.padTo / n;
+      }
       return enter();
     }
     if (!leave() || !enter()) {
       return false;
     }
-    if (assertShard) {
-      Factor &f = factor(target);
+    for (Factor &f : assertShard ? parts(target) : llvm::MutableArrayRef<Factor>()) {
       if (f.extent >= 0 && __builtin_mul_overflow(f.extent, n, &f.extent)) {
         return fail(FaultKind::BadAttribute, {}, "the extent is too large");
       }

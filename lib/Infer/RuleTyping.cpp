@@ -166,6 +166,12 @@ private:
 
   // Rule 2.
   bool decideShard(AtomId atom, uint32_t ref) {
+    for (uint32_t i = 0; i < types.size(); ++i) {
+      std::optional<uint32_t> own = slotOf(i, atom);
+      if (own && slots[*own].kind == FactorKind::Whole) {
+        return fail(FaultKind::ShardedWhole, i, i, {atom}, slotName(*own));
+      }
+    }
     uint32_t slot = *slotOf(ref, atom);
     for (uint32_t i = 0; i < types.size(); ++i) {
       std::optional<uint32_t> own = slotOf(i, atom);
@@ -177,12 +183,11 @@ private:
       }
     }
     switch (slots[slot].kind) {
-    case FactorKind::Whole:
-      return fail(FaultKind::ShardedWhole, ref, 0, {atom}, slotName(slot));
     case FactorKind::Reduce:
       return reduceShard(atom, ref, slot);
     case FactorKind::Pass:
     case FactorKind::New:
+    case FactorKind::Whole: // refused above
       outcome.push_back({atom, State::S, slot});
       return true;
     }

@@ -236,8 +236,7 @@ private:
       return std::nullopt;
     }
     const Origin &origin = module.types.origin(c.origin);
-    bool sameFunction = origin.site >> 20 == context.site >> 20;
-    bool sameIds = !sameFunction || origin.site == context.site;
+    bool sameIds = !context.ownSites || origin.site == context.site;
     bool sameShape = origin.tokens.factors.size() == ids.factors.size();
     for (size_t i = 0; sameShape && i < ids.factors.size(); ++i) {
       const Factor &o = origin.tokens.factors[i], &x = ids.factors[i];

@@ -67,7 +67,8 @@ struct TypingContext {
   // result; empty if nobody wants one.
   llvm::function_ref<llvm::SmallVector<AtomId, 4>(uint32_t fromEnd)> wanted;
   const Op &op;
-  uint32_t site = 0; // distinguishes dispatches
+  uint32_t site = 0;    // the number of the ids that a dispatch or combine uses
+  bool ownSites = true; // this function dispatches, so that the numbers tell ids apart
   // Whether an operand is a literal zero (`zeros(...)`), which may join a partial value.
   llvm::function_ref<bool(uint32_t operand)> isZero;
 };
