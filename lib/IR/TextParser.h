@@ -40,6 +40,7 @@ private:
   bool axes(llvm::SmallVectorImpl<AtomId> &atoms);
   bool state(Type &t);
   void claim(const Word &name, llvm::ArrayRef<AtomId> atoms);
+  std::string conflict(const Word &name, llvm::ArrayRef<AtomId> atoms);
   bool resolve(const Word &name, const Suffixes &suffix, llvm::SmallVectorImpl<Factor> &out);
   bool extents(const Word &name, const Suffixes &suffix, llvm::SmallVectorImpl<Factor> &out);
   bool expand(const Word &written, NameId name, unsigned depth, llvm::SmallVectorImpl<Factor> &out);
@@ -49,11 +50,17 @@ private:
 
   struct Claim {
     std::string name;
-    AtomId atom; // invalid for an axis of one rank
+    AtomId atom;       // invalid for an axis of one rank
+    uint32_t dim = 0;  // where it stands: which dimension,
+    uint32_t part = 0; // and which factor of it
   };
   ParseEnv &env;
   Lexer lex;
   std::vector<Claim> claims; // the axes that stand in the type so far
+  // Axes that stand in two factors of one dimension: right if the factors turn out to follow one another.
+  std::vector<std::pair<Word, std::string>> deferred;
+  uint32_t dimCount = 0;
+  uint32_t partCount = 0;
   bool inOrigin = false;
   bool ok = true; // no name was wrong so far
 };

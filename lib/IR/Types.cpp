@@ -165,6 +165,7 @@ llvm::SmallVector<AtomId, 8> activeAtoms(const Type &t) {
     atoms.push_back(entry.first);
   }
   llvm::sort(atoms);
+  atoms.erase(std::unique(atoms.begin(), atoms.end()), atoms.end()); // each part of (q + k) may stand on the same ones
   return atoms;
 }
 
@@ -241,18 +242,22 @@ std::optional<Type> recut(const Type &t, uint32_t block, uint32_t variant, const
     }
     return result;
   }
-  std::optional<ShardPlace> place = shardPlace(t, before.front());
-  if (!place) {
-    return std::nullopt;
+  for (Dim &dim : result.dims) {
+    for (Factor &factor : dim.factors) {
+      if (llvm::none_of(factor.atoms, [&](AtomId id) { return axes.atom(id).block == block; })) {
+        continue;
+      }
+      // Chunks of chunks depend on the sizes of the digits; the other splits and even ones only on their product.
+      auto atoms = axes.recut(factor.atoms, block, variant);
+      if (!atoms || (factor.split == Split::Nested && !isEven(factor, axes))) {
+        return std::nullopt;
+      }
+      factor.atoms = *atoms;
+    }
   }
-  Factor &factor = result.dims[place->dim].factors[place->factor];
-  auto atoms = axes.recut(factor.atoms, block, variant);
-  // Chunks of chunks depend on the sizes of the digits; the other splits and even ones only on their product.
-  if (!atoms || (factor.split == Split::Nested && !isEven(factor, axes))) {
-    return std::nullopt;
-  }
-  factor.atoms = *atoms;
-  return result;
+  // What stands in no factor would keep its old atoms.
+  const bool left = llvm::any_of(before, [&](AtomId id) { return stateOf(result, id) != State::R; });
+  return left ? std::nullopt : std::optional(result);
 }
 
 bool equalTypes(const Type &a, const Type &b, const Axes &axes) {

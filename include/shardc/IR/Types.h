@@ -87,7 +87,8 @@ private:
   llvm::DenseMap<uint64_t, llvm::SmallVector<TypeId, 1>> byHash;
 };
 
-// Where an atom shards: dimension and factor.
+// Where an atom shards: dimension and factor. In a dimension of parts that follow one another each part may be sharded by
+// the same atom; the place is then that of the first.
 struct ShardPlace {
   uint32_t dim = 0;
   uint32_t factor = 0;

@@ -149,6 +149,15 @@ TEST_CASE("a uniform type passes from one way of cutting to the other") {
   CHECK(recut(vector(12, dense), 0, 1, axes) == vector(12, expert));
   CHECK(equalTypes(vector(12, dense), vector(12, expert), axes));
   CHECK(sameLayout(vector(12, dense).dims[0], vector(12, expert).dims[0], axes));
+  // Parts that follow one another, each sharded by itself.
+  auto parts = [&](llvm::ArrayRef<AtomId> atoms) {
+    Type t = vector(12, atoms);
+    t.dims[0].factors.push_back(vector(6, atoms).dims[0].factors[0]);
+    t.dims[0].concat = true;
+    return t;
+  };
+  CHECK(recut(parts(dense), 0, 1, axes) == parts(expert));
+  CHECK(activeAtoms(parts(dense)).size() == 2);
   CHECK(usedVariant(vector(12, expert), 0, axes) == 1u);
   CHECK_FALSE(usedVariant(vector(12), 0, axes));
 }
