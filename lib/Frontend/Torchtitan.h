@@ -134,6 +134,8 @@ bool addTokens(const Settings &settings, Job &job);
 // What the rules share.
 int64_t sizeOf(const Job &job, llvm::StringRef name); // 0 if the job has none
 bool usesFoldedBatch(llvm::StringRef version);
+// The key that decides the number of a pipeline's micro-batches.
+llvm::StringRef microbatchKey(const Settings &settings);
 // The place of a key's value, or of the world where it is a default.
 SourceRange placeOf(const Settings &settings, const Job &job, llvm::StringRef key);
 // Says where a value that the user did not write came from.

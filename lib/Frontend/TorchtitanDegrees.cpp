@@ -142,6 +142,12 @@ bool addDegrees(const Settings &settings, const JobRequest &request, Job &job) {
   if (!checkDegrees(settings, job)) {
     return false;
   }
+  // Degrees that no world has are left out, so that the rules need not fear for their products.
+  constexpr int64_t Largest = 1 << 20;
+  if (std::max({settings.integer(Replicate), settings.integer(Context), settings.integer(Tensor), settings.integer(Pipeline)}) > Largest) {
+    fillWorld(settings, job);
+    return false;
+  }
   // Even where the world does not fit, the rules of the single degrees are to be checked.
   auto put = [&](llvm::StringRef name, int64_t value, llvm::StringRef key) {
     job.sizes[name.str()] = {value, placeOf(settings, job, key)};
@@ -164,6 +170,14 @@ bool addDegrees(const Settings &settings, const JobRequest &request, Job &job) {
   put("efsdp", *efsdp, Expert);
   addViews(job);
   return true;
+}
+
+llvm::StringRef microbatchKey(const Settings &settings) {
+  if (usesFoldedBatch(settings.version)) {
+    return "parallelism.num_pp_microbatches";
+  }
+  constexpr llvm::StringLiteral Size = "parallelism.pipeline_parallel_microbatch_size";
+  return settings.origin(Size) == Origin::Default ? llvm::StringLiteral("training.local_batch_size") : Size;
 }
 
 static bool atLeastOne(const Settings &settings, const Job &job, llvm::StringRef key) {
@@ -195,8 +209,7 @@ static std::optional<int64_t> countMicrobatches(const Settings &settings, const 
   if (rows % size == 0) {
     return rows / size;
   }
-  const bool sized = settings.origin(Size) != Origin::Default;
-  DiagnosticBuilder builder = settings.diags.emit<Diag::MicrobatchNotWhole>(placeOf(settings, job, sized ? Size : Rows), rows, size);
+  DiagnosticBuilder builder = settings.diags.emit<Diag::MicrobatchNotWhole>(placeOf(settings, job, microbatchKey(settings)), rows, size);
   builder.help(nearestLegal("pipeline_parallel_microbatch_size", size, rows, [&](int64_t s) { return rows % s == 0; }));
   return std::nullopt;
 }
@@ -211,7 +224,7 @@ bool addTokens(const Settings &settings, Job &job) {
   if (!good || !microbatches) {
     return false;
   }
-  job.sizes["microbatches"] = {*microbatches, placeOf(settings, job, "parallelism.num_pp_microbatches")};
+  job.sizes["microbatches"] = {*microbatches, placeOf(settings, job, microbatchKey(settings))};
   const int64_t localRows = folded ? 1 : settings.integer(rows) / *microbatches;
   const int64_t dp = sizeOf(job, "dp");
   // Tokens of one micro-batch of one data-parallel rank, before context and tensor parallelism divide them.

@@ -178,14 +178,13 @@ void PipelineRules::checkMicrobatches(const Schedule &schedule, int64_t stages) 
   if (batches < 1) {
     return;
   }
-  const bool folded = usesFoldedBatch(settings.version);
-  const llvm::StringRef key = folded ? "parallelism.num_pp_microbatches" : "parallelism.pipeline_parallel_microbatch_size";
+  const llvm::StringRef key = microbatchKey(settings);
   const int64_t rounds = std::max<int64_t>(1, batches / pp);
   if (schedule.batches == Count::Rounds && batches % rounds != 0) {
     settings.diags
         .emit<Diag::ScheduleMicrobatches>(place(key), schedule.name,
                                           llvm::formatv("micro-batches that {0} rounds share evenly", rounds).str(), batches)
-        .help(nearestLegal("number of micro-batches", batches, 2 * batches,
+        .help(nearestLegal("number of micro-batches", batches, 2 * std::min<int64_t>(batches, INT32_MAX),
                            [&](int64_t n) { return n % std::max<int64_t>(1, n / pp) == 0; }));
   } else if (schedule.batches == Count::Stages && batches < stages) {
     settings.diags

@@ -93,7 +93,7 @@ bool ModelRules::legalTensorDegree(int64_t t) const {
   }
   // Where the shard degree takes what is left, the world must still come out even.
   const int64_t others = size("dp_replicate") * size("cp") * size("pp");
-  return settings.integer("parallelism.data_parallel_shard_degree") != -1 || others == 0 || job.world.value % (others * t) == 0;
+  return settings.integer("parallelism.data_parallel_shard_degree") != -1 || others == 0 || job.world.value / others % t == 0;
 }
 
 void ModelRules::helpTensorDegree(DiagnosticBuilder builder) const {
@@ -135,6 +135,11 @@ void ModelRules::checkVocabulary() {
 
 void ModelRules::checkExperts() {
   const int64_t experts = size("E");
+  const int64_t groups = size("groups");
+  if (experts > 0 && groups > 0 && (experts % groups != 0 || experts / groups < 2 || size("limited") < 1)) {
+    settings.diags.emit<Diag::RouterGroups>(job.sizes.at("groups").range, experts, groups, size("limited"))
+        .note("the router fails at its first step: groups are equal, hold two experts or more, and some are chosen");
+  }
   if (ep == 1) {
     return;
   }

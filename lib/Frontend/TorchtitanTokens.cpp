@@ -61,8 +61,10 @@ void TokenRules::checkStep() {
     settings.diags.emit<Diag::OutOfRange>(place(key), key, "at least 1, or -1 for one accumulation step", step);
     return;
   }
-  const int64_t local = folded ? length * sizeOf(job, "microbatches") : settings.integer("training.local_batch_size");
-  int64_t unit = 0;
+  int64_t local = settings.integer("training.local_batch_size"), unit = 0;
+  if (folded && __builtin_mul_overflow(length, sizeOf(job, "microbatches"), &local)) {
+    return; // more than any step can have; the pipeline's rules speak of the number
+  }
   if (dp == 0 || local < 1 || __builtin_mul_overflow(local, dp, &unit) || step % unit == 0) {
     return;
   }
