@@ -77,7 +77,7 @@ llvm::raw_ostream::Colors verdictColour(Verdict v) {
 
 void writeCheckText(llvm::raw_ostream &out, const JobReport &job, bool colour) {
   renderText(out, job.diags, colour);
-  out << job.job << ": ";
+  out << (job.diags.all().empty() ? "" : "\n") << job.job << ": ";
   if (colour) {
     out.enable_colors(true);
     out.changeColor(verdictColour(job.report.verdict), true);

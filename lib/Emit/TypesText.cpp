@@ -29,12 +29,12 @@ public:
 
 private:
   struct Line {
-    std::string name; // "" for a change, whose text is then `type`
+    std::string name;
     std::string type;
     std::string gradient;
     int32_t call = -1; // >= 0: the block of this operation's call, `alike` times
     uint32_t alike = 1;
-    std::string callPath;
+    bool isChange = false; // `type` and `gradient` then tell what it does
   };
 
   const std::pair<std::string, std::string> &typeTexts(TypeId id) {
@@ -71,8 +71,11 @@ private:
   }
 
   void addMove(std::vector<Line> &lines, const Instance &instance, const Move &move) {
+    const LocalNames &names = expansion.names(instance.function);
     Line line;
-    line.type = changeText(forwardText(typed, move), true);
+    line.isChange = true;
+    line.name = names.plain[move.value.index];
+    line.type = "* " + changeText(forwardText(typed, move), true);
     const std::optional<MoveText> gradient = gradientText(typed, instance, move);
     line.gradient = gradient ? changeText(*gradient, false) : "none";
     if (move.inserted) {
@@ -167,7 +170,7 @@ private:
     size_t typeWidth = 0;
     for (const Line &line : lines) {
       nameWidth = std::max(nameWidth, line.name.size());
-      typeWidth = std::max(typeWidth, line.name.empty() ? 0 : line.type.size());
+      typeWidth = std::max(typeWidth, line.isChange ? 0 : line.type.size());
     }
     const unsigned inner = visible ? depth + 1 : depth;
     for (const Line &line : lines) {
@@ -191,14 +194,9 @@ private:
   }
 
   void writeLine(const Line &line, size_t nameWidth, size_t typeWidth, unsigned depth) {
-    out.indent(2 * depth);
-    if (line.name.empty()) {
-      out.indent(static_cast<unsigned>(nameWidth)) << "  * " << line.type << " | " << line.gradient << '\n';
-      return;
-    }
-    out << line.name;
+    out.indent(2 * depth) << line.name;
     out.indent(static_cast<unsigned>(nameWidth - line.name.size() + 2)) << line.type;
-    out.indent(static_cast<unsigned>(typeWidth - line.type.size())) << " | " << line.gradient << '\n';
+    out.indent(line.isChange ? 0 : static_cast<unsigned>(typeWidth - line.type.size())) << " | " << line.gradient << '\n';
   }
 
   llvm::raw_ostream &out;

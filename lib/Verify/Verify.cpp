@@ -52,9 +52,32 @@ static void listReinterprets(const TypedModule &typed, Report &report, Diagnosti
   }
 }
 
+// What `--reshard=insert` added is not what the job does: the verdict is about the job with these changes in it.
+static void listInserted(const TypedModule &typed, Report &report, DiagnosticEngine &) {
+  const Module &module = typed.module;
+  for (const Instance &instance : typed.instances) {
+    const Function &function = module.function(instance.function);
+    for (const Move &move : instance.moves) {
+      if (!move.inserted) {
+        continue;
+      }
+      std::string text = llvm::formatv("inserted: `{0}` from {1} to {2} over {3}", module.names.str(function.values[move.value.index].name),
+                                       stateName(move.from), stateName(move.to), module.axes.describe(move.atoms, module.view));
+      if (communicates(move.forward)) {
+        text += llvm::formatv(", {0} of {1} bytes per rank", primitiveName(move.forward), move.forwardCost.bytes);
+      }
+      if (instance.uses > 1) {
+        text += llvm::formatv(", {0} times", instance.uses);
+      }
+      report.assumes.push_back(std::move(text));
+    }
+  }
+}
+
 static constexpr Check checks[] = {
     {"typed", "every value has a type", checkTyped},
     {"reinterprets", "what relabellings claim is listed as assumed", listReinterprets},
+    {"inserted", "changes of layout that nobody declared are listed as assumed", listInserted},
 };
 
 llvm::ArrayRef<Check> allChecks() { return checks; }

@@ -236,6 +236,20 @@ const Verb *findVerb(llvm::StringRef name) {
   return found == allVerbs().end() ? nullptr : found;
 }
 
+// The verb that was meant: at most two letters away, since verbs are short; "" if there is none.
+llvm::StringRef nearestVerb(llvm::StringRef written) {
+  llvm::StringRef best;
+  unsigned distance = 3;
+  for (const Verb &verb : allVerbs()) {
+    const unsigned d = written.edit_distance(verb.name, true, distance);
+    if (d < distance && d < written.size()) {
+      best = verb.name;
+      distance = d;
+    }
+  }
+  return best;
+}
+
 // No verb, or none that is known.
 int refuseVerb(const CommandLine &line, const Options &options, const Streams &streams) {
   if (line.words.empty()) {
@@ -243,13 +257,9 @@ int refuseVerb(const CommandLine &line, const Options &options, const Streams &s
     return ExitUnreadable;
   }
   return reportCall(options, streams, [&](DiagnosticEngine &diags, FileId file) {
-    std::vector<llvm::StringRef> names;
-    for (const Verb &verb : allVerbs()) {
-      names.push_back(verb.name);
-    }
     const Word &word = line.words.front();
     auto builder = diags.emit<Diag::UnknownName>({file, word.begin, word.end}, word.text, "a verb");
-    const llvm::StringRef near = nearest(word.text, names);
+    const llvm::StringRef near = nearestVerb(word.text);
     builder.help(near.empty() ? "`shardc --help` lists the verbs, which come first" : ("did you mean `" + near + "`?").str());
   });
 }

@@ -102,7 +102,7 @@ std::optional<Module> buildProgram(const Word *file, const Options &options, con
   request.range = given.wholeCall();
   if (file) {
     // Everything the user wrote, with its place. Nothing is interpreted yet.
-    const std::optional<ConfigNode> root = readConfig(file->text, run.diags);
+    const std::optional<ConfigNode> root = readConfig(file->text, run.diags, ConfigFormat::Auto, given.place(*file));
     if (!root) {
       return std::nullopt;
     }
@@ -118,7 +118,7 @@ std::optional<Module> buildProgram(const Word *file, const Options &options, con
       return std::nullopt;
     }
   } else if (options.model && isFile(options.model->text)) {
-    const std::optional<ConfigNode> root = readConfig(options.model->text, run.diags);
+    const std::optional<ConfigNode> root = readConfig(options.model->text, run.diags, ConfigFormat::Auto, given.place(*options.model));
     if (!root) {
       return std::nullopt;
     }
@@ -132,28 +132,15 @@ std::optional<Module> buildProgram(const Word *file, const Options &options, con
   return moduleOfRequest(request, run, known);
 }
 
-// Nothing could be said about the job: it could not be read, or the call itself is wrong. A rule of the framework that
+// Nothing could be said about the job: a file could not be read, or the call itself is wrong. A rule of the framework that
 // the job breaks is a finding instead.
+constexpr Diag fileMistakes[] = {Diag::CannotRead, Diag::NotUtf8, Diag::NotText, Diag::TooDeep, Diag::SyntaxError, Diag::NotAMapping};
+constexpr Diag callMistakes[] = {Diag::UnknownName, Diag::UnknownKey, Diag::UnknownModel, Diag::UnknownVersion,      Diag::MissingKey,
+                                 Diag::WrongKind,   Diag::OutOfRange, Diag::NotForGraphs, Diag::FamilyNotInFramework};
+
 bool isUnreadable(const JobRun &run, const Request &request) {
   return llvm::any_of(run.diags.all(), [&](const Diagnostic &d) {
-    switch (d.id) {
-    case Diag::CannotRead:
-    case Diag::NotUtf8:
-    case Diag::NotText:
-    case Diag::TooDeep:
-    case Diag::SyntaxError:
-    case Diag::NotAMapping:
-      return true;
-    case Diag::UnknownName:
-    case Diag::UnknownKey:
-    case Diag::MissingKey:
-    case Diag::WrongKind:
-    case Diag::OutOfRange:
-    case Diag::NotForGraphs:
-      return request.inCall(d.range);
-    default:
-      return false;
-    }
+    return llvm::is_contained(fileMistakes, d.id) || (llvm::is_contained(callMistakes, d.id) && request.inCall(d.range));
   });
 }
 
