@@ -128,7 +128,8 @@ std::optional<FileId> readSource(llvm::StringRef path, DiagnosticEngine &diags, 
   llvm::Expected<std::string> bytes = readBytes(path);
   if (!bytes) {
     std::string reason = llvm::toString(bytes.takeError());
-    diags.emit<Diag::CannotRead>(from, path, llvm::StringRef(reason).lower());
+    reason.front() = llvm::toLower(reason.front());
+    diags.emit<Diag::CannotRead>(from, path, reason);
     return std::nullopt;
   }
   return diags.sources().add(path.str(), std::move(*bytes));

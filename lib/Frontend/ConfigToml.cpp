@@ -158,6 +158,23 @@ private:
   const ConfigText &source;
   std::vector<size_t> lines;
 };
+// toml++ tells in what it was when it failed, which the place shows, and places a key that is given twice at its value.
+void reportError(ConfigText &source, llvm::StringRef message, size_t at) {
+  if (message.starts_with("Error while parsing ")) {
+    message = message.drop_front(message.find(": ") + 2);
+  }
+  if (message.contains("cannot redefine")) {
+    const size_t line = source.text.take_front(at).rfind('\n') + 1;
+    const bool isHeader = source.text.substr(at).starts_with("[");
+    const llvm::StringRef written =
+        isHeader ? source.text.substr(at).take_until([](char c) { return c == ']' || c == '\n'; }) : source.text.slice(line, at);
+    const llvm::StringRef key = written.trim(" \t=[");
+    const size_t begin = static_cast<size_t>(key.data() - source.text.data());
+    source.report<Diag::DuplicateKey>(source.range(begin, begin + key.size()), shown(key));
+  } else {
+    source.syntax(at, at + 1, message.str());
+  }
+}
 } // namespace
 
 std::optional<ConfigNode> parseToml(ConfigText &source) {
@@ -169,8 +186,7 @@ std::optional<ConfigNode> parseToml(ConfigText &source) {
   const TomlTree tree(source);
   if (!result) {
     const toml::parse_error &error = result.error();
-    const size_t at = tree.offset(error.source().begin);
-    source.syntax(at, at + 1, std::string(error.description()));
+    reportError(source, error.description(), tree.offset(error.source().begin));
     return std::nullopt;
   }
   ConfigNode root = tree.node(result.table());

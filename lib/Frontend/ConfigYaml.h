@@ -31,7 +31,7 @@ private:
   void flowNode(ConfigNode &node, size_t depth);
   void flowSequence(ConfigNode &node, size_t depth);
   void flowMapping(ConfigNode &node, size_t depth);
-  void flowEntry(const ConfigNode &key, EntryList &entries, size_t depth);
+  void flowEntry(size_t open, const ConfigNode &key, EntryList &entries, size_t depth);
   bool flowSeparator(size_t open, char close, bool &more);
   void flowFail(size_t open, llvm::StringRef message);
   void skipFlowSpace();

@@ -94,7 +94,7 @@ void YamlReader::flowSequence(ConfigNode &node, size_t depth) {
       ConfigNode pair;
       pair.kind = ConfigNode::Kind::Mapping;
       EntryList entries(pair);
-      flowEntry(item, entries, depth + 1);
+      flowEntry(open, item, entries, depth + 1);
       pair.range = source.range(begin, lastEnd);
       item = std::move(pair);
     } else {
@@ -127,7 +127,7 @@ void YamlReader::flowMapping(ConfigNode &node, size_t depth) {
     ConfigNode key;
     flowNode(key, depth + 1);
     if (!broken) {
-      flowEntry(key, entries, depth);
+      flowEntry(open, key, entries, depth);
     }
     if (broken || !flowSeparator(open, '}', more)) {
       return;
@@ -137,7 +137,7 @@ void YamlReader::flowMapping(ConfigNode &node, size_t depth) {
 }
 
 // Behind a key: the colon and the value, if there are any. `{a, b}` has keys with nothing.
-void YamlReader::flowEntry(const ConfigNode &key, EntryList &entries, size_t depth) {
+void YamlReader::flowEntry(size_t open, const ConfigNode &key, EntryList &entries, size_t depth) {
   Located<std::string> name{key.kind == ConfigNode::Kind::Null ? text.slice(key.range.begin, key.range.end).str() : key.scalar, key.range};
   if (key.kind == ConfigNode::Kind::Mapping || key.kind == ConfigNode::Kind::Sequence) {
     fail(key.range.begin, key.range.end, "a key must be a word, not " + describe(key));
@@ -153,7 +153,11 @@ void YamlReader::flowEntry(const ConfigNode &key, EntryList &entries, size_t dep
   skipFlowSpace();
   if (!stopped() && text[at] == ':') {
     if (text.slice(key.range.begin, at).contains('\n')) {
-      fail(key.range.begin, writtenEnd(key.range.begin), "a key must stand on one line with its colon: is a comma missing?");
+      if (outdented) {
+        flowFail(open, "");
+      } else {
+        fail(key.range.begin, writtenEnd(key.range.begin), "a key must stand on one line with its colon: is a comma missing?");
+      }
       return;
     }
     lastEnd = ++at;
