@@ -3,25 +3,11 @@
 # Files that only serve others (corpora, Inputs/, unit tests) are no tests; neither is a config file without a RUN line,
 # so that a job and the files it names can lie side by side.
 import os
+import sys
 
-import lit.formats
-
-
-class FilesThatRun(lit.formats.ShTest):
-    """Shell tests, of which a file is one only if it says what to run."""
-
-    def getTestsForPath(self, testSuite, path_in_suite, litConfig, localConfig):
-        for test in super().getTestsForPath(testSuite, path_in_suite, litConfig, localConfig):
-            with open(test.getSourcePath(), "rb") as file:
-                if b"RUN:" in file.read():
-                    yield test
-
-    def getTestsInDirectory(self, testSuite, path_in_suite, litConfig, localConfig):
-        for test in super().getTestsInDirectory(testSuite, path_in_suite, litConfig, localConfig):
-            with open(test.getSourcePath(), "rb") as file:
-                if b"RUN:" in file.read():
-                    yield test
-
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(config.source_root, "test"))
+from litfiles import FilesThatRun
 
 config.name = "shardc-" + config.suite_name
 config.test_format = FilesThatRun(execute_external=False)
