@@ -80,7 +80,7 @@ public:
       return failed(FaultKind::Shape, 1, 2, {}, dimName(tokensOf(types[1]), module), dimName(tokensOf(types[2]), module));
     }
     Type result;
-    result.dtype = promote({&types[0], &types[2]});
+    result.dtype = types[0].dtype; // weighted in the precision of the weights, returned in that of the rows
     result.grad = types[0].grad || types[2].grad;
     result.dims.append(types[1].dims.begin(), types[1].dims.end() - 1);
     result.dims.push_back(types[0].dims[2]);

@@ -102,6 +102,17 @@ struct Fix {
 };
 std::vector<Fix> findFixes(TypingContext &context, Operands operands, const Fault &fault);
 
+// What stands in the call besides tensors; empty if nothing does.
+const Attrs &attrsOf(const TypingContext &context);
+// The dimension that `dim=` names, or `fallback`; counted from the end if negative. Nothing if there is no such dimension.
+std::optional<uint32_t> dimOption(const TypingContext &context, const Type &t, int64_t fallback);
+Typed badDim();
+Typed one(Type t);
+Typed typeReduction(TypingContext &context, const Type &x);
+Typed typeEinsum(TypingContext &context, Operands operands);
+Typed typeCreation(TypingContext &context);
+Typed typeDropout(TypingContext &context, const Type &x);
+
 // "T", "(b l)": what the dimension is called, "dimension of extent 4" if it has no name.
 std::string dimName(const Dim &dim, const Module &module);
 // The dtype of sums and products of operands.

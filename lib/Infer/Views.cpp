@@ -1,5 +1,4 @@
-// Views: operations whose rule depends on what is written in the call: views, reductions over a chosen dimension, einsum,
-// creation, dropout. Each becomes rows of factors that the general rules type, or moves whole factors about.
+// Views: operations that see the same elements under other dimensions, and what joins or cuts dimensions.
 //
 // A view never moves data: the local shards of the result must be views of the operand's local shards. A dimension that is
 // cut through a sharded factor must therefore be even, and atoms stay with the major part.
@@ -10,32 +9,6 @@ namespace shardc {
 namespace {
 
 using Factors = llvm::SmallVector<Factor, 4>;
-
-const Attrs &attrsOf(const TypingContext &context) {
-  static const Attrs nothing;
-  return context.op.attrs.valid() ? context.module.attrs[context.op.attrs.index] : nothing;
-}
-
-// The dimension that `dim=` names, or `fallback`; counted from the end if negative.
-std::optional<uint32_t> dimOption(const TypingContext &context, const Type &t, int64_t fallback) {
-  int64_t d = fallback;
-  if (std::optional<llvm::StringRef> text = attrsOf(context).option("dim")) {
-    if (text->getAsInteger(10, d)) {
-      return std::nullopt;
-    }
-  }
-  int64_t n = int64_t(t.dims.size());
-  d = d < 0 ? d + n : d;
-  return d >= 0 && d < n ? std::optional<uint32_t>(uint32_t(d)) : std::nullopt;
-}
-
-Typed badDim() { return failed(FaultKind::BadAttribute, 0, 0, {}, {}, "`dim` must be a dimension of the operand"); }
-
-Typed one(Type t) {
-  Typed typed;
-  typed.results.push_back(std::move(t));
-  return typed;
-}
 
 // f as major x minor. Atoms go to the major part as long as they divide it, the rest to the minor part.
 std::optional<std::pair<Factor, Factor>> splitFactor(const Factor &f, int64_t major, const Axes &axes) {
@@ -111,11 +84,27 @@ std::optional<std::vector<Factors>> regroup(Factors from, llvm::ArrayRef<Factor>
   return groups;
 }
 
-// Written factors of the target dimensions, flattened.
-Factors writtenFactors(llvm::ArrayRef<Dim> dims) {
+Factors factorsOf(llvm::ArrayRef<Dim> dims) {
   Factors out;
   for (const Dim &d : dims) {
     out.append(d.factors.begin(), d.factors.end());
+  }
+  return out;
+}
+
+// Written factors of the target dimensions, flattened; parts that follow one another are one factor of their sum.
+Factors writtenFactors(llvm::ArrayRef<Dim> dims) {
+  Factors out;
+  for (const Dim &d : dims) {
+    if (!d.concat) {
+      out.append(d.factors.begin(), d.factors.end());
+      continue;
+    }
+    Factor sum;
+    for (const Factor &f : d.factors) {
+      sum.extent = sum.extent < 0 || f.extent < 0 ? Symbolic : sum.extent + f.extent;
+    }
+    out.push_back(std::move(sum));
   }
   return out;
 }
@@ -127,7 +116,7 @@ bool countable(llvm::ArrayRef<Factor> factors, int64_t &total) {
 
 // Replaces dimensions [first, first + count) by `dims`.
 Typed viewAs(TypingContext &context, const Type &x, uint32_t first, uint32_t count, llvm::ArrayRef<Dim> dims) {
-  Factors from = writtenFactors(llvm::ArrayRef(x.dims).slice(first, count));
+  Factors from = factorsOf(llvm::ArrayRef(x.dims).slice(first, count));
   bool concat = llvm::any_of(llvm::ArrayRef(x.dims).slice(first, count), [](const Dim &d) { return d.concat; });
   Factors wanted = writtenFactors(dims);
   Dim whole;
@@ -164,6 +153,14 @@ Typed viewAs(TypingContext &context, const Type &x, uint32_t first, uint32_t cou
   size_t g = 0;
   for (const Dim &d : dims) {
     Dim made;
+    if (d.concat) { // a sum of parts inside one whole dimension
+      const Factors &group = groups[g++];
+      if (group.size() != 1 || !group[0].atoms.empty()) {
+        return failed(FaultKind::UnevenView, 0, 0, group[0].atoms, dimName(d, context.module));
+      }
+      out.dims.push_back(d);
+      continue;
+    }
     for (const Factor &w : d.factors) {
       if (!w.atoms.empty() && !(groups[g].size() == 1 && groups[g][0].atoms == w.atoms)) {
         return failed(FaultKind::BadAttribute, 0, 0, w.atoms, {}, "a view cannot shard; redistribute first");
@@ -357,119 +354,6 @@ Typed typeUnfuse(TypingContext &context, const Type &x) {
   return typed;
 }
 
-// `* d -> *` with the chosen dimension as d; dim=all takes one after the other.
-Typed typeReduce(TypingContext &context, const Type &x) {
-  const OpInfo &info = opInfo(context.op.kind);
-  bool all = attrsOf(context).option("dim") == llvm::StringRef("all");
-  std::optional<uint32_t> d = all ? std::optional<uint32_t>(0) : dimOption(context, x, -1);
-  if (!d || (x.dims.empty() && !all)) {
-    return badDim();
-  }
-  Typed typed = one(x);
-  size_t times = all ? x.dims.size() : 1;
-  for (size_t k = 0; k < times; ++k) {
-    Type moved = typed.results[0];
-    uint32_t from = all ? uint32_t(moved.dims.size() - 1) : *d;
-    std::rotate(moved.dims.begin() + from, moved.dims.begin() + from + 1, moved.dims.end());
-    typed = typeByRule(context, opRule(context.op.kind), info.linear, info.reducer, {&moved});
-    if (typed.fault) {
-      return typed;
-    }
-  }
-  return typed;
-}
-
-Typed typeEinsum(TypingContext &context, Operands operands) {
-  std::string error;
-  std::optional<Rule> rule = parseRule(attrsOf(context).text, error);
-  if (!rule) {
-    return failed(FaultKind::BadAttribute, 0, 0, {}, {}, "the rule cannot be read: " + error);
-  }
-  if (rule->operands.size() != operands.size() || rule->results.size() != 1 || llvm::is_contained(rule->kinds, FactorKind::New)) {
-    return failed(FaultKind::BadAttribute, 0, 0, {}, {}, "the rule must have as many operands as the call, one result, and no new factor");
-  }
-  return typeByRule(context, *rule, opInfo(OpKind::Einsum).linear, Reducer::Sum, operands);
-}
-
-Typed typeCreate(TypingContext &context) {
-  Type t;
-  t.grad = false;
-  t.dtype = context.op.kind == OpKind::Arange ? DType::I64 : DType::F32;
-  if (std::optional<llvm::StringRef> name = attrsOf(context).option("dtype")) {
-    std::optional<DType> dtype = parseDType(*name);
-    if (!dtype) {
-      return failed(FaultKind::BadAttribute, 0, 0, {}, {}, ("`" + *name + "` is no dtype").str());
-    }
-    t.dtype = *dtype;
-  }
-  for (const Dim &d : attrsOf(context).dims) {
-    for (const Factor &f : d.factors) {
-      if (context.op.kind == OpKind::Arange && !f.atoms.empty()) {
-        return failed(FaultKind::BadAttribute, 0, 0, f.atoms, {}, "every rank would count from 0; make it whole and take a slice");
-      }
-    }
-    t.dims.push_back(d);
-  }
-  return one(std::move(t));
-}
-
-Typed typeRankIndex(TypingContext &context) {
-  const Axis *axis = context.module.axes.find(attrsOf(context).text);
-  if (!axis) {
-    return failed(FaultKind::BadAttribute, 0, 0, {}, {}, "`" + attrsOf(context).text + "` is no axis");
-  }
-  Type t;
-  t.grad = false;
-  t.dtype = DType::I64;
-  for (AtomId a : axis->atoms) {
-    setState(t, a, State::V);
-  }
-  return one(std::move(t));
-}
-
-// The mask is keyed by row numbers. Keyed by the global index it is the one-device mask everywhere; with one generator
-// state on all ranks every shard repeats the mask of the first, so nothing may be sharded; with a state of its own each
-// rank drops other elements, and what was equal varies.
-Typed typeDropout(TypingContext &context, const Type &x) {
-  llvm::StringRef seed = attrsOf(context).option("seed").value_or("same");
-  if (seed == "global") {
-    return typeByRule(context, opRule(OpKind::Dropout), opInfo(OpKind::Dropout).linear, Reducer::Sum, {&x});
-  }
-  if (seed != "same" && seed != "rank") {
-    return failed(FaultKind::BadAttribute, 0, 0, {}, {}, "`seed` must be `global`, `same` or `rank`");
-  }
-  Type out = x;
-  for (AtomId a : activeAtoms(x)) {
-    std::optional<ShardPlace> at = shardPlace(x, a);
-    if (at && seed == "same") {
-      return failed(FaultKind::ShardedWhole, 0, 0, {a}, dimName(x.dims[at->dim], context.module));
-    }
-    bool extremum = stateOf(x, a) == State::PMax || stateOf(x, a) == State::PMin;
-    if (extremum || (isPartial(stateOf(x, a)) && seed == "rank")) {
-      return failed(FaultKind::PartialIntoNonlinear, 0, 0, {a});
-    }
-    if (stateOf(x, a) == State::I && seed == "rank") {
-      return failed(FaultKind::MixedInvariant, 0, 0, {a});
-    }
-    if (at && seed == "rank") {
-      AxisChange forget{{a}, std::nullopt, {State::V, {}, 0, {}}};
-      if (std::optional<Fault> f = applyChange(out, forget, false, context.module, nullptr)) {
-        return {{}, {}, f};
-      }
-    }
-  }
-  if (seed == "rank") {
-    const Axes &axes = context.module.axes;
-    for (size_t i = 0; i < axes.atoms().size(); ++i) {
-      const Atom &atom = axes.atoms()[i];
-      if (atom.variant == 0 && stateOf(out, AtomId(i)) == State::R && axes.variantCount(atom.block) == 1) {
-        setState(out, AtomId(i), State::V);
-      }
-    }
-  }
-  return one(std::move(out));
-}
-
 } // namespace
 
 Typed typeView(TypingContext &context, Operands operands) {
@@ -496,15 +380,13 @@ Typed typeView(TypingContext &context, Operands operands) {
   case OpKind::Mean:
   case OpKind::Max:
   case OpKind::Min:
-    return typeReduce(context, *operands[0]);
+    return typeReduction(context, *operands[0]);
   case OpKind::Einsum:
     return typeEinsum(context, operands);
-  case OpKind::RankIndex:
-    return typeRankIndex(context);
   case OpKind::Dropout:
     return typeDropout(context, *operands[0]);
   default:
-    return typeCreate(context);
+    return typeCreation(context);
   }
 }
 
