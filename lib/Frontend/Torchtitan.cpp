@@ -144,7 +144,7 @@ std::optional<Job> build(const JobRequest &request, const ConfigNode *config, ll
   described &= addTokens(settings, job);
   addSwitches(settings, job);
   addAssumptions(settings, job);
-  checkRules(settings, job);
+  described &= checkRules(settings, job);
   return described ? std::optional(std::move(job)) : std::nullopt;
 }
 

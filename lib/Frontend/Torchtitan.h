@@ -121,10 +121,11 @@ void readFile(const ConfigNode &root, Settings &settings);
 // Finds --module and --config first, applies the base job, then the rest of the flags (after `file`, which may be null).
 void readSettings(llvm::ArrayRef<Located<std::string>> flags, const ConfigNode *file, Settings &settings);
 
-// Rules of the framework and the gaps in them, each violation a finding. `job` has its model and degrees.
-void checkRules(const Settings &settings, const Job &job);
-void checkModelRules(const Settings &settings, const Job &job);
-void checkTokenRules(const Settings &settings, const Job &job);
+// Rules of the framework and the gaps in them, each violation a finding. `job` has its model and degrees. False if some
+// extent cannot be cut as the degrees ask: layouts would only repeat the finding.
+bool checkRules(const Settings &settings, const Job &job);
+bool checkModelRules(const Settings &settings, const Job &job);
+bool checkTokenRules(const Settings &settings, const Job &job);
 void checkPipelineRules(const Settings &settings, const Job &job);
 // Degrees and their product. False if no mesh can be made; the job then has no views.
 bool addDegrees(const Settings &settings, const JobRequest &request, Job &job);

@@ -123,7 +123,7 @@ std::optional<Framework> loadFramework(DiagnosticEngine &diags) {
   if (!file) {
     return std::nullopt;
   }
-  const FileId source = diags.sources().add(("<shardc>/" + file->path).str(), file->text.str());
+  const FileId source = diags.sources().add(("shardc:" + file->path).str(), file->text.str());
   const std::optional<ConfigNode> root = parseConfig(source, diags, ConfigFormat::Yaml);
   if (!root) {
     return std::nullopt;

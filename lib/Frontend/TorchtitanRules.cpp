@@ -263,17 +263,22 @@ void checkPolicyKeys(const Settings &settings) {
 
 } // namespace
 
-void checkModelRules(const Settings &settings, const Job &job) { ModelRules(settings, job).check(); }
+bool checkModelRules(const Settings &settings, const Job &job) {
+  const size_t before = settings.diags.errorCount();
+  ModelRules(settings, job).check();
+  return settings.diags.errorCount() == before;
+}
 
-void checkRules(const Settings &settings, const Job &job) {
+bool checkRules(const Settings &settings, const Job &job) {
   checkPolicyKeys(settings);
-  checkTokenRules(settings, job);
+  bool even = checkTokenRules(settings, job);
   checkContextParallel(settings, job);
-  checkModelRules(settings, job);
+  even &= checkModelRules(settings, job);
   checkPipelineRules(settings, job);
   checkPredictionLayers(settings, job);
   checkTypechecking(settings, job);
   checkCompile(settings, job);
+  return even;
 }
 
 } // namespace shardc::torchtitan

@@ -17,7 +17,7 @@ public:
       : settings(s), job(j), folded(usesFoldedBatch(s.version)),
         lengthKey(folded ? "training.num_tokens_per_microbatch_per_dp_rank" : "training.seq_len"), length(sizeOf(j, "L")),
         tp(sizeOf(j, "tp")), cp(sizeOf(j, "cp")), ep(sizeOf(j, "ep")) {}
-  void check();
+  bool check();
 
 private:
   SourceRange place(llvm::StringRef key) const { return placeOf(settings, job, key); }
@@ -157,29 +157,31 @@ void TokenRules::checkCudaGraphs() {
   }
 }
 
-void TokenRules::check() {
+bool TokenRules::check() {
   if (tp < 1) {
-    return; // no degrees: said elsewhere
+    return true; // no degrees: said elsewhere
   }
   if (!job.inference) {
     checkCudaGraphs();
   }
   if (length < 1) {
-    return;
+    return true;
   }
   checkContext();
   if (job.inference) {
-    return; // prompts may have any length: they are padded
+    return true; // prompts may have any length: they are padded
   }
-  checkShards();
   checkStep();
   checkChunks();
-  checkRouting();
   checkDispatcher();
+  const size_t before = settings.diags.errorCount();
+  checkShards();
+  checkRouting();
+  return settings.diags.errorCount() == before;
 }
 
 } // namespace
 
-void checkTokenRules(const Settings &settings, const Job &job) { TokenRules(settings, job).check(); }
+bool checkTokenRules(const Settings &settings, const Job &job) { return TokenRules(settings, job).check(); }
 
 } // namespace shardc::torchtitan

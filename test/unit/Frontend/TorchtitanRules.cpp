@@ -253,7 +253,7 @@ TEST_CASE("torchtitan rules: pipelines") {
 
 TEST_CASE("torchtitan rules: values that nobody wrote say where they come from") {
   TorchtitanRun run("2026-08-10", "", 24, "--module llama3 --config llama3_70b --training.seq_len 8190");
-  CHECK(run.found() == "tokens-not-divisible `8190`, chunks-not-whole `llama3_70b`");
+  CHECK(run.found() == "chunks-not-whole `llama3_70b`, tokens-not-divisible `8190`");
   CHECK(run.notes() == "`loss.num_chunks` 8 comes from base job `llama3_70b`");
   TorchtitanRun backend("2026-08-10", Llama, 4, "--parallelism.context_parallel_degree 4");
   CHECK(backend.notes() == "`parallelism.spmd_backend` is at its default, default");
