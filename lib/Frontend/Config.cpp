@@ -1,8 +1,7 @@
 // Config: gets the bytes, refuses what is no text, and hands the text to the reader of its format.
 //
-// Exists so that the three readers may assume well-formed UTF-8 without control characters: yaml-cpp, for one, takes byte 4
-// for the end of the file and a NUL for another encoding. It reads from pipes too, therefore limits what it reads and not
-// what the file system says.
+// Exists so that the three readers may assume well-formed UTF-8 without control characters other than tabs and line breaks,
+// and that offsets fit. It reads from pipes too, therefore limits what it reads and not what the file system says.
 #include "shardc/Frontend/Config.h"
 #include "ConfigReaders.h"
 #include "llvm/ADT/StringExtras.h"

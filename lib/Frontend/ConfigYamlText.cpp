@@ -239,7 +239,8 @@ void YamlReader::blockText(int64_t parent, ConfigNode &node) {
     // An empty line deeper than the text is part of it.
     lines.push_back(isEmpty && (!known || blanks <= indent) ? llvm::StringRef() : line.drop_front(static_cast<size_t>(indent)));
     if (!isEmpty) {
-      node.range = source.range(any ? node.range.begin : begin + static_cast<size_t>(indent), begin + line.rtrim().size());
+      const size_t first = begin + static_cast<size_t>(indent);
+      node.range = source.range(any ? node.range.begin : first, std::max(first, begin + line.rtrim().size()));
       lastEnd = node.range.end;
       any = true;
     }
