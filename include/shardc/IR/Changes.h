@@ -9,7 +9,19 @@
 namespace shardc {
 
 // What really happens to the data.
-enum class Primitive : uint8_t { None, AllReduce, AllReduceMax, AllReduceMin, AllReduceMean, ReduceScatter, AllGather, AllToAll, Slice, ZeroFill, KeepFirst };
+enum class Primitive : uint8_t {
+  None,
+  AllReduce,
+  AllReduceMax,
+  AllReduceMin,
+  AllReduceMean,
+  ReduceScatter,
+  AllGather,
+  AllToAll,
+  Slice,
+  ZeroFill,
+  KeepFirst
+};
 llvm::StringRef primitiveName(Primitive p); // "all-reduce", "reduce-scatter", "slice", ...; "" for None
 bool communicates(Primitive p);
 
