@@ -32,11 +32,6 @@ LocalNames nameFunction(const Module &module, const Function &function, bool isR
   names.plain.resize(count);
   names.hidden.assign(count, false);
   names.calls.resize(function.ops.size());
-  if (!isRoot) {
-    for (ValueId result : function.results) {
-      names.hidden[result.index] = function.values[result.index].kind == ValueKind::Result;
-    }
-  }
   // Calls first: their results carry the module's name.
   std::vector<llvm::StringRef> opOfValue(count);
   std::vector<bool> fromCall(count, false);
@@ -55,6 +50,12 @@ LocalNames nameFunction(const Module &module, const Function &function, bool isR
         names.values[value] = callResultName(module, op, names.calls[i], r);
         fromCall[value] = true;
       }
+    }
+  }
+  if (!isRoot) {
+    for (ValueId result : function.results) {
+      // The result of a submodule keeps that module's name and is shown under both.
+      names.hidden[result.index] = function.values[result.index].kind == ValueKind::Result && !fromCall[result.index];
     }
   }
   // The last value of a name has the name: a boundary makes the name mean its result. Those before it are told apart.
