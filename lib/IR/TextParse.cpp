@@ -11,6 +11,8 @@
 #include "TextParser.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
+#include <tuple>
+#include <utility>
 
 namespace shardc {
 

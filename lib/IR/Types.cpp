@@ -4,7 +4,7 @@
 #include "shardc/IR/Types.h"
 #include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringSwitch.h"
+#include <algorithm>
 
 namespace shardc {
 

@@ -61,30 +61,77 @@ TEST_CASE("a change and its gradient twice is the change again") {
   }
 }
 
+TEST_CASE("each change does what the type system says, and so does its gradient") {
+  struct Line {
+    State from, to;
+    Primitive forward, gradient;
+  };
+  const Line lines[] = {
+      {State::P, State::R, Primitive::AllReduce, Primitive::AllReduce},
+      {State::P, State::I, Primitive::AllReduce, Primitive::None},
+      {State::P, State::S, Primitive::ReduceScatter, Primitive::AllGather},
+      {State::S, State::R, Primitive::AllGather, Primitive::ReduceScatter},
+      {State::S, State::I, Primitive::AllGather, Primitive::Slice},
+      {State::S, State::S, Primitive::AllToAll, Primitive::AllToAll},
+      {State::I, State::R, Primitive::None, Primitive::AllReduce},
+      {State::R, State::S, Primitive::Slice, Primitive::ZeroFill},
+      {State::I, State::S, Primitive::Slice, Primitive::AllGather},
+      {State::R, State::P, Primitive::KeepFirst, Primitive::KeepFirst},
+      {State::I, State::P, Primitive::KeepFirst, Primitive::None},
+      {State::R, State::I, Primitive::None, Primitive::KeepFirst},
+      {State::S, State::P, Primitive::ZeroFill, Primitive::Slice},
+      {State::V, State::P, Primitive::None, Primitive::None},
+      {State::R, State::V, Primitive::None, Primitive::None},
+      {State::I, State::V, Primitive::None, Primitive::AllReduce},
+      {State::S, State::V, Primitive::None, Primitive::None},
+      {State::V, State::S, Primitive::None, Primitive::None},
+      {State::V, State::I, Primitive::AllReduce, Primitive::None},
+      {State::PAvg, State::R, Primitive::AllReduceMean, Primitive::AllReduce},
+      {State::PAvg, State::I, Primitive::AllReduceMean, Primitive::None},
+      {State::PMax, State::R, Primitive::AllReduceMax, Primitive::None},
+      {State::PMax, State::I, Primitive::AllReduceMax, Primitive::None},
+      {State::PMin, State::R, Primitive::AllReduceMin, Primitive::None},
+      {State::PMin, State::I, Primitive::AllReduceMin, Primitive::None},
+  };
+  CHECK(changeRows().size() == std::size(lines));
+  for (const Line &line : lines) {
+    INFO(stateName(line.from).str() << " -> " << stateName(line.to).str());
+    const ChangeRow *row = findChange(line.from, line.to);
+    REQUIRE(row);
+    CHECK(row->primitive == line.forward);
+    if (row->gradient) {
+      CHECK(findChange(row->gradient->first, row->gradient->second)->primitive == line.gradient);
+    }
+  }
+}
+
 TEST_CASE("rows move data as the ring algorithms do") {
-  auto cost = [](State from, State to) { return findChange(from, to)->cost(4, 1000); };
-  CHECK(findChange(State::P, State::R)->primitive == Primitive::AllReduce);
-  CHECK(cost(State::P, State::R).steps == 6);
-  CHECK(cost(State::P, State::R).bytes == 1500);
-  CHECK(findChange(State::P, State::S)->primitive == Primitive::ReduceScatter);
-  CHECK(cost(State::P, State::S).steps == 3);
-  CHECK(cost(State::P, State::S).bytes == 750);
-  CHECK(findChange(State::S, State::R)->primitive == Primitive::AllGather);
-  CHECK(cost(State::S, State::R).bytes == 3000);
-  CHECK(findChange(State::S, State::S)->primitive == Primitive::AllToAll);
-  CHECK(cost(State::S, State::S).steps == 3);
-  CHECK(cost(State::S, State::S).bytes == 750);
-  CHECK(findChange(State::R, State::S)->primitive == Primitive::Slice);
-  CHECK(findChange(State::I, State::S)->primitive == Primitive::Slice);
-  CHECK(findChange(State::S, State::P)->primitive == Primitive::ZeroFill);
-  CHECK(findChange(State::R, State::P)->primitive == Primitive::KeepFirst);
-  CHECK(findChange(State::PMax, State::R)->primitive == Primitive::AllReduceMax);
-  CHECK(findChange(State::PMin, State::R)->primitive == Primitive::AllReduceMin);
-  CHECK(findChange(State::PAvg, State::R)->primitive == Primitive::AllReduceMean);
+  struct Line {
+    Primitive primitive;
+    int64_t steps, bytes;
+  };
+  // Four ranks, 1000 bytes each before the change.
+  const Line lines[] = {
+      {Primitive::None, 0, 0},
+      {Primitive::AllReduce, 6, 1500},
+      {Primitive::AllReduceMax, 6, 1500},
+      {Primitive::AllReduceMin, 6, 1500},
+      {Primitive::AllReduceMean, 6, 1500},
+      {Primitive::ReduceScatter, 3, 750},
+      {Primitive::AllGather, 3, 3000},
+      {Primitive::AllToAll, 3, 750},
+      {Primitive::Slice, 0, 0},
+      {Primitive::ZeroFill, 0, 0},
+      {Primitive::KeepFirst, 0, 0},
+  };
   for (const ChangeRow &row : changeRows()) {
     INFO(stateName(row.from).str() << " -> " << stateName(row.to).str());
-    CHECK(communicates(row.primitive) == (row.cost(2, 8).bytes > 0));
-    CHECK(communicates(row.primitive) == (row.cost(2, 8).steps > 0));
+    const Line &line = lines[static_cast<size_t>(row.primitive)];
+    REQUIRE(line.primitive == row.primitive);
+    CHECK(row.cost(4, 1000).steps == line.steps);
+    CHECK(row.cost(4, 1000).bytes == line.bytes);
+    CHECK(communicates(row.primitive) == (line.steps > 0));
+    CHECK((primitiveName(row.primitive) == "") == (row.primitive == Primitive::None));
     CHECK(row.cost(1, 1000).bytes == 0); // one rank has nobody to send to
     CHECK(row.cost(1 << 20, int64_t(1) << 60).bytes >= 0);
   }
