@@ -80,13 +80,13 @@ std::string endText(const Module &module, State state, NameId dim) {
 
 } // namespace
 
-MoveText forwardText(const TypedModule &typed, const Move &move) {
+MoveText forwardText(const TypedModule &typed, const Move &move, llvm::StringRef view) {
   const Module &module = typed.module;
   MoveText text;
   text.from = endText(module, move.from, move.fromDim);
   text.to = endText(module, move.to, move.toDim);
   text.collective = primitiveName(move.forward).str();
-  text.axes = module.axes.describe(move.atoms, module.view);
+  text.axes = module.axes.describe(move.atoms, view);
   text.ranks = move.ranks;
   if (move.localBytes) {
     text.bytes = move.forwardCost.bytes;
@@ -94,12 +94,12 @@ MoveText forwardText(const TypedModule &typed, const Move &move) {
   return text;
 }
 
-std::optional<MoveText> gradientText(const TypedModule &typed, const Instance &instance, const Move &move) {
+std::optional<MoveText> gradientText(const TypedModule &typed, const Instance &instance, const Move &move, llvm::StringRef view) {
   const Module &module = typed.module;
   if (!module.types[move.before].grad) {
     return std::nullopt;
   }
-  MoveText text = forwardText(typed, move);
+  MoveText text = forwardText(typed, move, view);
   text.collective = primitiveName(move.gradient).str();
   text.bytes = move.localBytes ? std::optional<int64_t>(move.gradientCost.bytes) : std::nullopt;
   // What a framework declares goes before the table.

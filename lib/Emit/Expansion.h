@@ -26,9 +26,9 @@ struct MoveText {
   int64_t ranks = 1;
   std::optional<int64_t> bytes; // sent by each rank; nothing where the extent is known only at run time
 };
-MoveText forwardText(const TypedModule &typed, const Move &move);
+MoveText forwardText(const TypedModule &typed, const Move &move, llvm::StringRef view);
 // Nothing where no gradient flows.
-std::optional<MoveText> gradientText(const TypedModule &typed, const Instance &instance, const Move &move);
+std::optional<MoveText> gradientText(const TypedModule &typed, const Instance &instance, const Move &move, llvm::StringRef view);
 
 class Expansion {
 public:

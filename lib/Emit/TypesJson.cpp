@@ -18,8 +18,9 @@ struct TypeTexts {
 
 class JsonWriter {
 public:
-  JsonWriter(llvm::json::OStream &stream, const TypedModule &program, llvm::StringRef pattern)
-      : json(stream), typed(program), expansion(program), filter(pattern), texts(program.module.types.size()) {}
+  JsonWriter(llvm::json::OStream &stream, const TypedModule &program, const TypesOptions &options)
+      : json(stream), typed(program), expansion(program), filter(options.modulePattern),
+        view(options.view.empty() ? program.module.view : options.view), texts(program.module.types.size()) {}
 
   void write() {
     std::vector<Located> moves;
@@ -34,11 +35,11 @@ public:
     json.attributeEnd();
     json.attributeArray("changes", [&] {
       for (const Located &at : moves) {
-        writeChange(at.value, forwardText(typed, *at.move), "forward");
+        writeChange(at.value, forwardText(typed, *at.move, view), "forward");
       }
       // The backward pass runs the other way round.
       for (const Located &at : llvm::reverse(moves)) {
-        if (const std::optional<MoveText> text = gradientText(typed, *at.instance, *at.move)) {
+        if (const std::optional<MoveText> text = gradientText(typed, *at.instance, *at.move, view)) {
           writeChange(at.value, *text, "gradient");
         }
       }
@@ -59,8 +60,8 @@ private:
       const Type &type = module.types[id];
       const std::optional<Type> gradient = type.grad ? dual(type, module.axes) : std::nullopt;
       text.emplace();
-      text->type = print(type, module, module.view);
-      text->gradient = gradient ? print(*gradient, module, module.view) : "none";
+      text->type = print(type, module, view);
+      text->gradient = gradient ? print(*gradient, module, view) : "none";
       for (int64_t extent : localShape(type, 0, module.axes)) {
         text->shape.push_back(extent < 0 ? llvm::json::Value(nullptr) : llvm::json::Value(extent));
       }
@@ -112,6 +113,7 @@ private:
   const TypedModule &typed;
   Expansion expansion;
   ModuleFilter filter;
+  std::string view;
   std::vector<std::optional<TypeTexts>> texts;
 };
 
@@ -125,7 +127,7 @@ void writeTypesJson(llvm::raw_ostream &out, const JobReport &job, const TypesOpt
     json.attribute("verdict", verdictName(job.report.verdict));
     writeJsonFindings(json, job.diags);
     if (job.typed) {
-      JsonWriter(json, *job.typed, options.modulePattern).write();
+      JsonWriter(json, *job.typed, options).write();
     } else {
       json.attributeArray("values", [] {});
       json.attributeArray("changes", [] {});

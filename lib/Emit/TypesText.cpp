@@ -11,14 +11,15 @@ namespace {
 
 class TreeWriter {
 public:
-  TreeWriter(llvm::raw_ostream &stream, const TypedModule &program, llvm::StringRef pattern)
-      : out(stream), typed(program), module(program.module), expansion(program), filter(pattern), texts(program.module.types.size()) {}
+  TreeWriter(llvm::raw_ostream &stream, const TypedModule &program, const TypesOptions &options)
+      : out(stream), typed(program), module(program.module), expansion(program), filter(options.modulePattern),
+        view(options.view.empty() ? program.module.view : options.view), texts(program.module.types.size()) {}
 
   void write() {
     out << module.name << ": " << module.axes.world() << " ranks\n";
-    for (const ViewSpec &view : module.axes.views()) {
-      out << "  mesh " << view.name << ':';
-      for (const AxisSpec &axis : view.axes) {
+    for (const ViewSpec &mesh : module.axes.views()) {
+      out << "  mesh " << mesh.name << ':';
+      for (const AxisSpec &axis : mesh.axes) {
         out << ' ' << axis.name << ' ' << axis.size;
       }
       out << '\n';
@@ -41,9 +42,9 @@ private:
     std::pair<std::string, std::string> &text = texts[id.index];
     if (text.first.empty()) {
       const Type &type = module.types[id];
-      text.first = print(type, module, module.view);
+      text.first = print(type, module, view);
       const std::optional<Type> gradient = type.grad ? dual(type, module.axes) : std::nullopt;
-      text.second = gradient ? print(*gradient, module, module.view) : "none";
+      text.second = gradient ? print(*gradient, module, view) : "none";
     }
     return text;
   }
@@ -75,8 +76,8 @@ private:
     Line line;
     line.isChange = true;
     line.name = names.plain[move.value.index];
-    line.type = "* " + changeText(forwardText(typed, move), true);
-    const std::optional<MoveText> gradient = gradientText(typed, instance, move);
+    line.type = "* " + changeText(forwardText(typed, move, view), true);
+    const std::optional<MoveText> gradient = gradientText(typed, instance, move, view);
     line.gradient = gradient ? changeText(*gradient, false) : "none";
     if (move.inserted) {
       line.gradient += " (inserted)";
@@ -204,6 +205,7 @@ private:
   const Module &module;
   Expansion expansion;
   ModuleFilter filter;
+  std::string view;
   std::vector<std::pair<std::string, std::string>> texts; // per type: itself and its gradient
 };
 
@@ -218,7 +220,7 @@ bool anyModuleMatches(const TypedModule &typed, llvm::StringRef pattern) {
 }
 
 void writeTypesText(llvm::raw_ostream &out, const TypedModule &typed, const TypesOptions &options) {
-  TreeWriter(out, typed, options.modulePattern).write();
+  TreeWriter(out, typed, options).write();
 }
 
 } // namespace shardc

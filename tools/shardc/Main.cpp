@@ -25,7 +25,8 @@ constexpr OptionRow optionRows[] = {
     {"--strategy", JobOptions, "NAME|FILE", "layouts and module boundaries, instead of the framework's own"},
     {"--phase", JobOptions, "training|inference", "inference: forward only"},
     {"--reshard", JobOptions, "refuse|insert", "a needed change of layout that nobody declared is an error, or inserted"},
-    {"--module", ModuleOption, "PATTERN", "only modules whose path matches, e.g. 'layers.3.*'"},
+    {"--view", TypesOnly, "NAME", "whose axes types are written in, e.g. sparse; the first view otherwise"},
+    {"--module", TypesOnly, "PATTERN", "only modules whose path matches, e.g. 'layers.3.*'"},
     {"--format", NoOptions, "text|json", "for people, or for machines"},
     {"--fail-on", FailOptions, "error|warning|incomplete", "the least that makes the exit code 1"},
     {"--color", NoOptions, "auto|always|never", "auto asks NO_COLOR, CLICOLOR_FORCE, FORCE_COLOR and the terminal"},
@@ -106,6 +107,7 @@ public:
     options.config = take("--config");
     options.strategy = take("--strategy");
     options.module = take("--module");
+    options.view = take("--view");
     options.phase = take("--phase");
     choose("--phase", {"training", "inference"});
     options.format = static_cast<Format>(choose("--format", {"text", "json"}));

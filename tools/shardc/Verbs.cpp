@@ -55,6 +55,31 @@ int check(const Options &options, Streams &streams) {
   return code;
 }
 
+// What `types` shows; false if a named view or module does not exist, which is reported.
+bool readTypesOptions(const Options &options, const TypedModule &typed, TypesOptions &wanted, const Streams &streams) {
+  const auto refuse = [&](const Word &word, llvm::StringRef what, llvm::StringRef help) {
+    reportCall(options, streams, [&](DiagnosticEngine &diags, FileId commandLine) {
+      diags.emit<Diag::UnknownName>(placeOf(word, commandLine), word.text, what).help(help.str());
+    });
+    return false;
+  };
+  if (options.view) {
+    std::string known;
+    for (const ViewSpec &view : typed.module.axes.views()) {
+      known += (known.empty() ? "" : ", ") + view.name;
+      wanted.view = view.name == options.view->text ? view.name : wanted.view;
+    }
+    if (wanted.view.empty()) {
+      return refuse(*options.view, "a view of this job", "it has " + known);
+    }
+  }
+  wanted.modulePattern = options.module ? options.module->text : "";
+  if (!anyModuleMatches(typed, wanted.modulePattern)) {
+    return refuse(*options.module, "a module of this job", "`shardc types` without --module shows all; `*` stands for any text");
+  }
+  return true;
+}
+
 int types(const Options &options, Streams &streams) {
   if (!namesJob(options)) {
     return refuseNoJob(options, streams);
@@ -67,13 +92,8 @@ int types(const Options &options, Streams &streams) {
   JobRun run;
   runJob(options.positionals.empty() ? nullptr : &options.positionals.front(), options, run);
   TypesOptions typesOptions;
-  if (options.module) {
-    typesOptions.modulePattern = options.module->text;
-    if (run.typed && !anyModuleMatches(*run.typed, options.module->text)) {
-      return reportCall(options, streams, [&](DiagnosticEngine &diags, FileId commandLine) {
-        diags.emit<Diag::UnknownName>(placeOf(*options.module, commandLine), options.module->text, "a module of this job");
-      });
-    }
+  if (run.typed && !readTypesOptions(options, *run.typed, typesOptions, streams)) {
+    return ExitUnreadable;
   }
   if (options.format == Format::Json) {
     writeTypesJson(streams.out, run.asReport(), typesOptions);
@@ -149,7 +169,7 @@ constexpr Verb verbs[] = {
     {"check", "read, infer, verify; the exit code gates CI", "FILE", "job files, graph files or a model's config.json",
      JobOptions | FailOptions, check},
     {"types", "every value with its type, its gradient's type and the collectives between", "FILE",
-     "one job file, graph file or config.json", JobOptions | FailOptions | ModuleOption, types},
+     "one job file, graph file or config.json", JobOptions | FailOptions | TypesOnly, types},
     {"models", "what is shipped; `models show NAME` prints the file to copy and change", "show NAME", "show and a family or strategy",
      NoOptions, models},
     {"explain", "a diagnostic, an operation or a change: what, why, example, mend", "NAME",

@@ -15,7 +15,7 @@ struct Streams {
 };
 
 // Which options a verb takes, as bits.
-enum OptionGroup : uint8_t { NoOptions = 0, JobOptions = 1, FailOptions = 2, ModuleOption = 4 };
+enum OptionGroup : uint8_t { NoOptions = 0, JobOptions = 1, FailOptions = 2, TypesOnly = 4 };
 
 struct Verb {
   llvm::StringRef name;

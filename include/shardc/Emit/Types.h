@@ -12,6 +12,8 @@ namespace shardc {
 struct TypesOptions {
   // Modules whose path matches are shown, with all below them; "" shows everything. `*` stands for any text.
   std::string modulePattern;
+  // Whose axes types are written in; "" means the job's first view.
+  std::string view;
 };
 
 // Does any module's path match? An invalid pattern matches nothing.

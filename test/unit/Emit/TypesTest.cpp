@@ -11,7 +11,7 @@ namespace {
 std::string textOf(Program &program, llvm::StringRef pattern = "") {
   std::string text;
   llvm::raw_string_ostream out(text);
-  writeTypesText(out, program.typed, {pattern.str()});
+  writeTypesText(out, program.typed, {pattern.str(), ""});
   return text;
 }
 
@@ -20,7 +20,7 @@ llvm::json::Object jsonOf(Program &program, llvm::StringRef pattern = "") {
   llvm::raw_string_ostream out(text);
   Report report;
   report.verdict = Verdict::Ok;
-  writeTypesJson(out, {"job", report, program.diags, &program.typed}, {pattern.str()});
+  writeTypesJson(out, {"job", report, program.diags, &program.typed}, {pattern.str(), ""});
   return *llvm::cantFail(llvm::json::parse(text)).getAsObject();
 }
 
