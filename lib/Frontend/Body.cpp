@@ -380,6 +380,9 @@ struct BodyBuilder::Impl {
     if (!change) {
       return std::nullopt;
     }
+    if (change->parts.empty()) { // axes of one rank only
+      return value;
+    }
     Attrs attrs;
     attrs.change = std::move(*change);
     attrs.range = range;

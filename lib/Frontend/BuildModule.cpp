@@ -36,7 +36,7 @@ class ModuleBuilder {
 public:
   ModuleBuilder(const Job &j, ModelModules ms, Strategy s, DiagnosticEngine &d)
       : job(j), models(std::move(ms)), strategy(std::move(s)), diags(d), scope(j, defaults) {
-    defaults = {{"inference", j.inference ? "true" : "false"}, {"folded", "true"}};
+    defaults = {{"inference", j.inference ? "true" : "false"}, {"folded", "true"}, {"compute_dtype", "bfloat16"}};
   }
 
   std::optional<Module> build(Axes axes, SourceRange family) {
@@ -158,29 +158,30 @@ private:
   }
 
   void addInput(Frame &frame, const ModelTensor &input, BodyBuilder &body) {
+    RuleEntry *entry = nullptr;
+    for (RuleEntry &e : strategy.inputs) {
+      if (frame.depth == 0 && e.name.value == input.name.value) {
+        e.used = true; // also where this job does without the input
+        entry = entry ? entry : &e;
+      }
+    }
     if (!active(input.when)) {
       return;
     }
     TypeId declared;
-    SourceRange place;
-    bool isRoot = frame.depth == 0;
-    if (isRoot) {
+    if (frame.depth == 0) {
       Type type;
       type.dtype = input.dtype;
       type.grad = isFloat(input.dtype);
       type.dims = dims(frame, input.dims).value_or(llvm::SmallVector<Dim, 3>());
-      for (RuleEntry &entry : strategy.inputs) {
-        if (entry.name.value == input.name.value) {
-          ParseEnv e = env();
-          entry.used = true;
-          place = entry.text.range;
-          putLayout(type, entry.text.value, place, "`" + input.name.value + "`", e);
-        }
+      ParseEnv e = env();
+      if (entry) {
+        putLayout(type, entry->text.value, entry->text.range, "`" + input.name.value + "`", e);
       }
       declared = module.types.intern(type);
     }
     ValueId value = addValue(module.function(frame.function), name(input.name.value), ValueKind::Input, declared, input.name.range);
-    module.function(frame.function).values[value.index].declaredRange = place;
+    module.function(frame.function).values[value.index].declaredRange = entry ? entry->text.range : SourceRange();
     body.define(input.name.value, value, input.name.range);
   }
 
@@ -190,7 +191,7 @@ private:
       return;
     }
     Type type;
-    type.dtype = tensor.dtype;
+    type.dtype = tensor.dtype == DType::BF16 && scope.text("compute_dtype") == "float32" ? DType::F32 : tensor.dtype;
     type.grad = !tensor.buffer && isFloat(tensor.dtype);
     type.dims = dims(frame, tensor.dims).value_or(llvm::SmallVector<Dim, 3>());
     std::string local = tensor.name.value, full = frame.path + (frame.path.empty() ? "" : ".") + local;
