@@ -74,6 +74,12 @@ TEST_CASE("outer axes of a shard may be listed although they stay", "[change]") 
   CHECK(print(*w.change("T@dp -> T@(dp,tp)"), w.module) == "T@dp -> T@dp; R@tp -> T@tp");
 }
 
+TEST_CASE("two views can name the same ranks", "[change]") {
+  Written w;
+  CHECK(print(*w.change("c@tp -> E@ep"), w.module) == "c@tp -> E@tp");
+  CHECK(print(*w.change("c@(cp,tp) -> E@ep"), w.module) == "c@cp -> c@cp; c@tp -> E@tp");
+}
+
 TEST_CASE("where a size is called V, V is that dimension", "[change]") {
   Written w({"b", "l", "V"});
   std::optional<Change> change = w.change("V@tp -> R@tp");
@@ -98,7 +104,8 @@ TEST_CASE("what is no change is refused at its place", "[change]") {
       {"P@", "unknown-name: "},
       {"P@()", "bad-change: ()"},
       {"P@(dp,dp)", "bad-change: dp"},
-      {"T@(tp,ep)", "bad-change: ep"},
+      {"T@(tp,ep)", "bad-change: ep"}, // the same ranks
+      {"P@one -> R@tp", "bad-change: P@one -> R@tp"},
       {"P@(dp,tq)", "unknown-name: tq"},
       {"S(x)@tp", "bad-change: S(x)"},
       {"P(mean)@tp", "bad-change: P(mean)"},
