@@ -28,9 +28,11 @@ constexpr StateWord stateWords[] = {
     {"replicate", State::R}, {"invariant", State::I}, {"varying", State::V},   {"partial", State::P},
 };
 
+using Atoms = llvm::SmallVector<AtomId, 4>;
+
 struct End {
   Endpoint endpoint;
-  llvm::SmallVector<llvm::StringRef, 2> axes;
+  Atoms atoms; // of its axes in order; axes of one rank have none
   bool axesGiven = false;
   Piece text;
 };
@@ -62,7 +64,11 @@ private:
     size_t arrow = text.text.find("->");
     if (arrow == llvm::StringRef::npos) {
       std::optional<End> to = end(text);
-      return to && needAxes(*to) && add(to->axes, std::nullopt, to->endpoint, change);
+      if (!to || !needAxes(*to)) {
+        return false;
+      }
+      add(to->atoms, std::nullopt, to->endpoint, change);
+      return true;
     }
     Piece left = text.sub(0, arrow).trim(), right = text.sub(arrow + 2, text.text.size()).trim();
     if (right.text.contains("->")) {
@@ -78,8 +84,8 @@ private:
     if (!from->axesGiven && !to->axesGiven) {
       return needAxes(*to);
     }
-    from->axes = from->axesGiven ? from->axes : to->axes;
-    to->axes = to->axesGiven ? to->axes : from->axes;
+    from->atoms = from->axesGiven ? from->atoms : to->atoms;
+    to->atoms = to->axesGiven ? to->atoms : from->atoms;
     return between(text, *from, *to, change);
   }
 
@@ -90,40 +96,40 @@ private:
     return e.axesGiven;
   }
 
-  // Both ends with their axes; those named on one side only must be outer axes that stay, or inner ones that come or leave.
+  // Both ends with their axes; those named on one side only must be outer ones that stay, or inner ones that come or leave.
+  // Two views can have different names for the same ranks (`c@tp -> E@ep`), so what is compared is atoms.
   bool between(Piece text, const End &from, const End &to, Change &change) {
-    llvm::ArrayRef<llvm::StringRef> a = from.axes, b = to.axes;
+    const llvm::ArrayRef<AtomId> a = from.atoms, b = to.atoms;
     if (a == b) {
-      return add(a, from.endpoint, to.endpoint, change);
+      add(a, from.endpoint, to.endpoint, change);
+      return true;
     }
-    const End &longer = a.size() >= b.size() ? from : to;
-    llvm::ArrayRef<llvm::StringRef> l = longer.axes, s = a.size() >= b.size() ? b : a;
+    const bool leaves = a.size() >= b.size();
+    const End &longer = leaves ? from : to;
+    const llvm::ArrayRef<AtomId> l = leaves ? a : b, s = leaves ? b : a;
     if (longer.endpoint.state == State::S && from.endpoint == to.endpoint && l.take_front(s.size()) == s) {
-      Endpoint replicated;
-      bool leave = &longer == &from;
-      return add(s, longer.endpoint, longer.endpoint, change) &&
-             add(l.drop_front(s.size()), leave ? longer.endpoint : replicated, leave ? replicated : longer.endpoint, change);
+      const Endpoint replicated;
+      add(s, longer.endpoint, longer.endpoint, change);
+      add(l.drop_front(s.size()), leaves ? longer.endpoint : replicated, leaves ? replicated : longer.endpoint, change);
+      return true;
     }
-    if (longer.endpoint.state == State::S && l.take_back(s.size()) == s) {
-      return add(l.drop_back(s.size()), longer.endpoint, longer.endpoint, change) && add(s, from.endpoint, to.endpoint, change);
+    if (longer.endpoint.state == State::S && !s.empty() && l.take_back(s.size()) == s) {
+      add(l.drop_back(s.size()), longer.endpoint, longer.endpoint, change);
+      add(s, from.endpoint, to.endpoint, change);
+      return true;
     }
-    fail(text, "its ends name different axes; write one part per group of axes that move together, separated by `;`");
+    fail(text, "its ends stand on different ranks; write one part per group of axes that move together, separated by `;`");
     return false;
   }
 
-  bool add(llvm::ArrayRef<llvm::StringRef> axes, std::optional<Endpoint> from, const Endpoint &to, Change &change) {
-    AxisChange part;
-    for (llvm::StringRef name : axes) {
-      if (auto atoms = env.module.axes.findAtoms(name)) {
-        llvm::append_range(part.atoms, *atoms);
-      }
-    }
-    part.from = from;
-    part.to = to;
-    if (!part.atoms.empty()) { // axes of one rank move nothing
+  void add(llvm::ArrayRef<AtomId> atoms, std::optional<Endpoint> from, const Endpoint &to, Change &change) {
+    if (!atoms.empty()) { // axes of one rank move nothing
+      AxisChange part;
+      part.atoms.append(atoms.begin(), atoms.end());
+      part.from = from;
+      part.to = to;
       change.parts.push_back(std::move(part));
     }
-    return true;
   }
 
   std::optional<End> end(Piece text) {
@@ -205,7 +211,7 @@ private:
   }
 
   bool axis(Piece name, End &e) {
-    auto found = env.module.axes.findAtoms(name.text);
+    const std::optional<Atoms> found = env.module.axes.findAtoms(name.text);
     if (!found) {
       auto d = env.diags.emit<Diag::UnknownName>(name.range, name.text, "an axis of the mesh");
       llvm::StringRef near = nearest(name.text, env.module.axes.axisNames());
@@ -214,16 +220,11 @@ private:
       }
       return false;
     }
-    for (llvm::StringRef other : e.axes) {
-      const llvm::SmallVector<AtomId, 4> before = env.module.axes.findAtoms(other).value_or(llvm::SmallVector<AtomId, 4>());
-      for (AtomId atom : before) {
-        if (llvm::is_contained(*found, atom)) {
-          fail(name, "`" + name.text + "` and `" + other + "` share ranks");
-          return false;
-        }
-      }
+    if (llvm::any_of(*found, [&](AtomId atom) { return llvm::is_contained(e.atoms, atom); })) {
+      fail(name, "`" + name.text + "` and an axis before it share ranks");
+      return false;
     }
-    e.axes.push_back(name.text);
+    e.atoms.append(found->begin(), found->end());
     return true;
   }
 

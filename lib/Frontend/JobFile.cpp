@@ -118,9 +118,7 @@ std::optional<JobRequest> readJobFile(const ConfigNode &root, llvm::StringRef pa
   if (request.strategy && isFile(request.strategy->value)) {
     request.strategy->value = beside(path, request.strategy->value);
   }
-  if (reader.require("world")) {
-    request.world = reader.integer("world", 1);
-  }
+  request.world = reader.integer("world", 1); // may still come from the command line
   readFlags(reader.any("flags"), request, diags);
   if (std::optional<Located<std::string>> phase = reader.string("phase")) {
     request.inference = phase->value == "inference";
