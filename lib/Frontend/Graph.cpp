@@ -169,7 +169,7 @@ void GraphReader::readSize(const Located<std::string> &name, const ConfigNode &n
   llvm::StringRef text = llvm::StringRef(node.scalar).trim();
   std::optional<int64_t> number = parseInteger(text);
   llvm::StringRef divisor = text;
-  if (node.kind == ConfigNode::Kind::Scalar && number && *number >= 1) {
+  if (node.kind == ConfigNode::Kind::Scalar && number && *number >= 0) {
     entry.extent = *number;
   } else if (node.kind == ConfigNode::Kind::Scalar && divisor.consume_front("any")) {
     divisor = divisor.trim();

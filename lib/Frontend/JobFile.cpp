@@ -74,14 +74,25 @@ std::string beside(llvm::StringRef jobFile, llvm::StringRef path) {
   return full.str().str();
 }
 
+// A line that YAML has folded has no places of its own; where the text in the file is cut into the same words, theirs are right.
+void placeInFile(std::vector<Located<std::string>> &flags, SourceRange range, SourceManager &sources) {
+  DiagnosticEngine ignored(sources); // what is wrong with the line has been said
+  std::vector<Located<std::string>> written = ShellSplitter({sources.text(range), range}, ignored).split();
+  auto value = [](const Located<std::string> &flag) { return llvm::StringRef(flag.value); };
+  if (llvm::equal(llvm::map_range(flags, value), llvm::map_range(written, value))) {
+    flags = std::move(written);
+  }
+}
+
 void readFlags(const ConfigNode *node, JobRequest &request, DiagnosticEngine &diags) {
   if (!node || node->kind == ConfigNode::Kind::Null) {
     return;
   }
   if (node->kind == ConfigNode::Kind::Scalar) { // one line, as it would stand on the command line
-    llvm::StringRef raw = diags.sources().text(node->range);
-    const bool exact = node->scalar.size() == raw.size();
-    request.flags = ShellSplitter(exact || node->quoted ? Piece{node->scalar, node->range} : Piece{raw, node->range}, diags).split();
+    request.flags = ShellSplitter({node->scalar, node->range}, diags).split();
+    if (node->scalar.size() != node->range.end - node->range.begin) {
+      placeInFile(request.flags, node->range, diags.sources());
+    }
     return;
   }
   if (node->kind == ConfigNode::Kind::Mapping) {

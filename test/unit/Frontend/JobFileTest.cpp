@@ -58,10 +58,14 @@ TEST_CASE("a list of flags is not cut", "[job]") {
 }
 
 TEST_CASE("flags over several lines have places too", "[job]") {
-  JobText j("world: 8\nflags: --a.b 1\n  --c.d 2\n");
-  REQUIRE(j.request);
-  REQUIRE(j.flags() == std::vector<std::string>{"--a.b", "1", "--c.d", "2"});
-  CHECK(j.sources.text(j.request->flags[2].range) == "--c.d");
+  for (const char *text : {"world: 8\nflags: --a.b 1\n  --c.d 2\n", "world: 8\nflags: >-\n  --a.b 1\n  --c.d 2\n",
+                           "world: 8\nflags: \"--a.b 1\n  --c.d 2\"\n"}) {
+    INFO(text);
+    JobText j(text);
+    REQUIRE(j.request);
+    REQUIRE(j.flags() == std::vector<std::string>{"--a.b", "1", "--c.d", "2"});
+    CHECK(j.sources.text(j.request->flags[2].range) == "--c.d");
+  }
 }
 
 TEST_CASE("paths are relative to the job file", "[job]") {
