@@ -37,6 +37,19 @@ constexpr Schedule Schedules[] = {
     {"PipelineScheduleMulti", Shape::Loop, Count::Any, true},
 };
 
+// How many stages a rank may have under a schedule: "" if `perRank` fits, else what it runs.
+llvm::StringRef wantedStages(Shape shape, int64_t perRank) {
+  switch (shape) {
+  case Shape::Single:
+    return perRank == 1 ? "" : "one stage";
+  case Shape::Loop:
+    return perRank >= 2 ? "" : "two or more stages";
+  case Shape::V:
+    return perRank == 2 ? "" : "exactly two stages";
+  }
+  return "";
+}
+
 class PipelineRules {
 public:
   PipelineRules(const Settings &s, const Job &j) : settings(s), job(j), pp(sizeOf(j, "pp")) {}
@@ -48,6 +61,7 @@ private:
   std::optional<int64_t> countStages(const Schedule &schedule);
   bool checkWeights();
   void checkStages(const Schedule &schedule, int64_t stages);
+  void helpLayersPerStage(DiagnosticBuilder builder, Shape shape) const;
   void checkSplit(int64_t stages);
   void checkMicrobatches(const Schedule &schedule, int64_t stages);
 
@@ -114,35 +128,31 @@ std::optional<int64_t> PipelineRules::countStages(const Schedule &schedule) {
   return single ? pp : 2 * pp;
 }
 
+void PipelineRules::helpLayersPerStage(DiagnosticBuilder builder, Shape shape) const {
+  if (cause != PerStageKey) {
+    return;
+  }
+  const int64_t layers = sizeOf(job, "layers") + settings.integer(FirstKey) + settings.integer(LastKey);
+  std::string help = nearestLegal("pipeline_parallel_layers_per_stage", settings.integer(PerStageKey), layers, [&](int64_t each) {
+    const int64_t stages = (layers + each - 1) / each;
+    return stages % pp == 0 && wantedStages(shape, stages / pp).empty();
+  });
+  if (!help.empty()) {
+    builder.help(std::move(help));
+  }
+}
+
 void PipelineRules::checkStages(const Schedule &schedule, int64_t stages) {
   if (stages % pp != 0) {
-    DiagnosticBuilder builder = settings.diags.emit<Diag::StagesNotDivisible>(place(cause), stages, derivation, pp);
-    if (cause == PerStageKey) {
-      const int64_t layers = sizeOf(job, "layers") + settings.integer(FirstKey) + settings.integer(LastKey);
-      std::string help = nearestLegal("pipeline_parallel_layers_per_stage", settings.integer(PerStageKey), layers,
-                                      [&](int64_t each) { return (layers + each - 1) / each % pp == 0; });
-      if (!help.empty()) {
-        builder.help(std::move(help));
-      }
-    }
+    helpLayersPerStage(settings.diags.emit<Diag::StagesNotDivisible>(place(cause), stages, derivation, pp), schedule.shape);
     return;
   }
   const int64_t perRank = stages / pp;
-  llvm::StringRef wanted;
-  switch (schedule.shape) {
-  case Shape::Single:
-    wanted = perRank == 1 ? "" : "one stage";
-    break;
-  case Shape::Loop:
-    wanted = perRank >= 2 ? "" : "two or more stages";
-    break;
-  case Shape::V:
-    wanted = perRank == 2 ? "" : "exactly two stages";
-    break;
-  }
+  const llvm::StringRef wanted = wantedStages(schedule.shape, perRank);
   if (!wanted.empty()) {
-    settings.diags.emit<Diag::StagesPerRank>(place(cause), schedule.name, wanted, perRank)
-        .note(llvm::formatv("{0} stages ({1}) over pipeline_parallel_degree {2}", stages, derivation, pp).str());
+    DiagnosticBuilder builder = settings.diags.emit<Diag::StagesPerRank>(place(cause), schedule.name, wanted, perRank);
+    builder.note(llvm::formatv("{0} stages ({1}) over pipeline_parallel_degree {2}", stages, derivation, pp).str());
+    helpLayersPerStage(builder, schedule.shape);
   }
 }
 
