@@ -62,6 +62,9 @@ private:
       source.report<Diag::TooDeep>(source.range(at, at + 1), MaxConfigDepth);
       return false;
     }
+    if (!source.countValue(at)) {
+      return false;
+    }
     switch (peek()) {
     case '{':
       return object(node, depth);

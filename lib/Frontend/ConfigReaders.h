@@ -6,7 +6,8 @@
 namespace shardc {
 
 constexpr size_t MaxConfigDepth = 256;
-constexpr size_t MaxConfigErrors = 100; // of one file; the rest would only repeat them
+constexpr size_t MaxConfigErrors = 100;       // of one file; the rest would only repeat them
+constexpr size_t MaxConfigValues = 4'000'000; // of one file; a node takes a hundred bytes where the file has two
 
 // A part of a text as a message shows it: not longer than 40 bytes.
 inline std::string shown(llvm::StringRef text) { return text.size() <= 40 ? text.str() : text.take_front(37).str() + "..."; }
@@ -31,11 +32,19 @@ public:
   DiagnosticBuilder syntax(size_t begin, size_t end, const std::string &message) {
     return report<Diag::SyntaxError>(range(begin, std::min(end, text.size())), message);
   }
+  // Counts one more value; false, and reported once, if the file holds too many.
+  bool countValue(size_t at) {
+    if (++valueCount == MaxConfigValues + 1) {
+      report<Diag::TooMuch>(range(at, at), std::to_string(MaxConfigValues) + " values");
+    }
+    return valueCount <= MaxConfigValues;
+  }
   size_t errors() const { return errorCount; }
 
 private:
   DiagnosticEngine &diags;
   size_t errorCount = 0;
+  size_t valueCount = 0;
   Diagnostic unsaid;
 };
 

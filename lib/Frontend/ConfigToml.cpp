@@ -29,6 +29,9 @@
 namespace shardc {
 
 namespace {
+// TOML is written by hand and short; toml++ takes some two hundred bytes where the file has two.
+constexpr size_t MaxTomlBytes = size_t(4) << 20;
+
 // The end of the text or comment that begins at `at`.
 size_t skipOpaque(llvm::StringRef text, size_t at) {
   const auto behind = [&](size_t found, size_t length) { return found == llvm::StringRef::npos ? text.size() : found + length; };
@@ -180,6 +183,10 @@ void reportError(ConfigText &source, llvm::StringRef message, size_t at) {
 std::optional<ConfigNode> parseToml(ConfigText &source) {
   if (const std::optional<size_t> place = tooDeep(source.text)) {
     source.report<Diag::TooDeep>(source.range(*place, *place + 1), MaxConfigDepth);
+    return std::nullopt;
+  }
+  if (source.text.size() > MaxTomlBytes) {
+    source.report<Diag::TooMuch>(source.range(MaxTomlBytes, MaxTomlBytes), "4 MiB of TOML");
     return std::nullopt;
   }
   const toml::parse_result result = toml::parse(std::string_view(source.text.data(), source.text.size()));

@@ -46,7 +46,7 @@ void YamlReader::recover(int64_t indent) {
 
 // True at the next entry or item of a block in column `indent`.
 bool YamlReader::another(int64_t indent) {
-  if (broken) {
+  if (broken && !givenUp) {
     recover(indent);
   }
   while (!givenUp) {
@@ -64,6 +64,14 @@ bool YamlReader::another(int64_t indent) {
     recover(indent);
   }
   return false;
+}
+
+// Counts a value, and gives up where the file holds too many.
+bool YamlReader::countValue() {
+  if (!source.countValue(at)) {
+    broken = givenUp = true;
+  }
+  return !broken;
 }
 
 // Reports nesting beyond the limit and gives up.
@@ -164,7 +172,7 @@ void YamlReader::blockMapping(int64_t indent, ConfigNode &node, size_t depth) {
 void YamlReader::blockEntry(int64_t indent, EntryList &entries, size_t depth) {
   Located<std::string> key;
   blockKey(key);
-  if (broken) {
+  if (broken || !countValue()) {
     return;
   }
   ConfigNode value;
@@ -255,7 +263,7 @@ void YamlReader::blockSequence(int64_t indent, ConfigNode &node, size_t depth) {
       blockNode(indent, item, depth + 1);
     }
     node.items.push_back(std::move(item));
-  } while (another(indent) && isDash());
+  } while (countValue() && another(indent) && isDash());
   node.range = source.range(begin, lastEnd);
 }
 

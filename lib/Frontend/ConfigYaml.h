@@ -25,6 +25,7 @@ private:
   void recover(int64_t indent);
   bool keyAhead() const;
   bool enter(size_t depth);
+  bool countValue();
   void document(ConfigNode &root);
 
   // Structure by brackets.

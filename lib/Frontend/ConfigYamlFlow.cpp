@@ -101,7 +101,7 @@ void YamlReader::flowSequence(ConfigNode &node, size_t depth) {
       lastEnd = std::max(lastEnd, end);
     }
     node.items.push_back(std::move(item));
-    if (broken || !flowSeparator(open, ']', more)) {
+    if (broken || !countValue() || !flowSeparator(open, ']', more)) {
       return;
     }
   }
@@ -129,7 +129,7 @@ void YamlReader::flowMapping(ConfigNode &node, size_t depth) {
     if (!broken) {
       flowEntry(open, key, entries, depth);
     }
-    if (broken || !flowSeparator(open, '}', more)) {
+    if (broken || !countValue() || !flowSeparator(open, '}', more)) {
       return;
     }
   }

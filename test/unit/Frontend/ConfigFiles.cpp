@@ -58,6 +58,18 @@ TEST_CASE("texts: not UTF-8, control characters") {
   CHECK(findings("a: 1\rb: 2\n") == "1:5-6 this is not a text: here is the control character 0x0d [not-text]");
 }
 
+TEST_CASE("files: not more values than fit into memory, told once") {
+  std::string list;
+  for (int i = 0; i != 4'000'001; ++i) {
+    list += "1,";
+  }
+  list.back() = ']';
+  const std::string said = "this file holds more than 4000000 values [too-much]";
+  CHECK(ConfigRun("[" + list, ConfigFormat::Json).findings() == "1:8000000-8000000 " + said);
+  CHECK(ConfigRun("[" + list, ConfigFormat::Yaml).diags.all().size() == 1);
+  CHECK(ConfigRun("a = [" + list, ConfigFormat::Toml).diags.all().front().message == "this file holds more than 4 MiB of TOML");
+}
+
 TEST_CASE("formats: by extension, else by content") {
   const auto format = [](llvm::StringRef name, llvm::StringRef text) { return ConfigRun(text, ConfigFormat::Auto, name).shape(); };
   CHECK(format("a.json", "{a: 1}") == "nothing"); // strict
