@@ -19,8 +19,8 @@ public:
   // The call itself is at fault, not the framework's flags in it.
   bool inCall(SourceRange range) const { return range.file == commandLine && range.begin < options.flagsBegin; }
 
-  // Options win over what the job file says.
-  void addTo(JobRequest &request) const {
+  // Options win over what the job file says. False if one of them is wrong: what is missing then was not left out.
+  bool addTo(JobRequest &request) const {
     set(request.model, options.model);
     set(request.framework, options.framework);
     set(request.config, options.config);
@@ -31,9 +31,7 @@ public:
     if (options.phase) {
       request.inference = options.phase->text == "inference";
     }
-    if (options.world) {
-      setWorld(request);
-    }
+    return !options.world || setWorld(request);
   }
 
   // A graph file says everything itself.
@@ -58,7 +56,7 @@ private:
     }
   }
 
-  void setWorld(JobRequest &request) const {
+  bool setWorld(JobRequest &request) const {
     const std::optional<int64_t> world = parseInteger(options.world->text);
     if (!world) {
       run.diags.emit<Diag::WrongKind>(place(*options.world), "--world", "an integer", "`" + options.world->text + "`");
@@ -67,6 +65,7 @@ private:
     } else {
       request.world = Located<int64_t>{*world, place(*options.world)};
     }
+    return world && *world >= 1;
   }
 
   const Options &options;
@@ -128,7 +127,9 @@ std::optional<Module> buildProgram(const Word *file, const Options &options, con
       return moduleOfGraph(*root, Request(others, run), run);
     }
   }
-  given.addTo(request);
+  if (!given.addTo(request)) {
+    return std::nullopt;
+  }
   return moduleOfRequest(request, run, known);
 }
 
