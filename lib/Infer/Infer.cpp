@@ -9,6 +9,7 @@
 //
 // Why it ends and what it costs. Calls are nested finitely (a function calls only functions made before it); each distinct
 // operation is typed once, each other one costs a look-up.
+#include "Links.h"
 #include "Report.h"
 #include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/STLExtras.h"
@@ -17,14 +18,6 @@
 
 namespace shardc {
 namespace {
-
-constexpr uint32_t NoOp = ~0u;
-
-// What is known of a function before any types: who makes and who uses each value.
-struct Links {
-  std::vector<uint32_t> definers;                    // per value
-  std::vector<llvm::SmallVector<uint32_t, 2>> users; // per value, in order
-};
 
 class Inferrer {
 public:
@@ -39,7 +32,7 @@ public:
     typed.root = instantiate(module.root, inputs, std::vector<bool>(inputs.size()), "");
     countUses();
     for (auto &[instance, emit] : pending) {
-      emit(typed.instances[instance].uses, diags);
+      emit(usesAlike(instance), diags);
     }
   }
 
@@ -61,19 +54,7 @@ private:
     if (it != links.end()) {
       return it->second;
     }
-    const Function &f = module.function(id);
-    Links &l = links[id.index];
-    l.definers.assign(f.values.size(), NoOp);
-    l.users.resize(f.values.size());
-    for (uint32_t i = 0; i < f.ops.size(); ++i) {
-      for (uint32_t r = 0; r < f.ops[i].numResults; ++r) {
-        l.definers[f.ops[i].firstResult + r] = i;
-      }
-      for (ValueId v : f.operandsOf(f.ops[i])) {
-        l.users[v.index].push_back(i);
-      }
-    }
-    return l;
+    return links[id.index] = linkFunction(module.function(id));
   }
 
   uint32_t instantiate(FunctionId id, const std::vector<TypeId> &inputs, const std::vector<bool> &taints, const std::string &path) {
@@ -103,6 +84,7 @@ private:
     }
     uint32_t index = uint32_t(typed.instances.size());
     taintedResults.emplace_back();
+    rests.push_back(llvm::is_contained(taints, true));
     for (ValueId v : s.function->results) {
       taintedResults.back().push_back(s.tainted[v.index]);
       s.instance.failed |= !s.instance.values[v.index].valid();
@@ -253,7 +235,9 @@ private:
     for (TypeId t : types) {
       pointers.push_back(&module.types[t]);
     }
-    auto wanted = [&](uint32_t fromEnd) { return wantedBy(s, s.function->result(op), fromEnd, 0); };
+    auto wanted = [&](uint32_t fromEnd) {
+      return wantedSharding(module, *s.function, *s.links, s.instance.values, s.function->result(op), fromEnd);
+    };
     auto zero = [&](uint32_t i) { return isZero(s, operands[i]); };
     uint32_t site = siteOf(s, op);
     TypingContext context{module, wanted, op, site, hasSites(s), zero};
@@ -339,75 +323,6 @@ private:
     }
   }
 
-  // Place of a factor in a pattern, counted from the end; 0 if absent. `star` counts on beyond the pattern.
-  static uint32_t placeFromEnd(llvm::ArrayRef<RuleDim> pattern, uint8_t factor) {
-    for (size_t i = 0; i < pattern.size(); ++i) {
-      if (llvm::is_contained(pattern[i].factors, factor) && !pattern[i].isStar()) {
-        return uint32_t(pattern.size() - i);
-      }
-    }
-    return 0;
-  }
-
-  // How the users of a value want its dimension (counted from the end) sharded: as another operand that is typed already
-  // has it. Follows the value through operations that pass the dimension on.
-  llvm::SmallVector<AtomId, 4> wantedBy(const Work &s, ValueId value, uint32_t fromEnd, int depth) {
-    if (depth > 8) {
-      return {};
-    }
-    for (uint32_t user : s.links->users[value.index]) {
-      const Op &op = s.function->ops[user];
-      llvm::ArrayRef<ValueId> operands = s.function->operandsOf(op);
-      size_t self = size_t(llvm::find(operands, value) - operands.begin());
-      for (size_t j = 0; j <= operands.size(); ++j) {
-        bool result = j == operands.size();
-        uint32_t there = j == self ? 0 : samePlace(op, self, result ? ~size_t(0) : j, fromEnd);
-        if (!there) {
-          continue;
-        }
-        if (result) {
-          llvm::SmallVector<AtomId, 4> found = wantedBy(s, s.function->result(op), there, depth + 1);
-          if (!found.empty()) {
-            return found;
-          }
-          continue;
-        }
-        TypeId t = s.instance.values[operands[j].index];
-        if (!t.valid() || module.types[t].dims.size() < there) {
-          continue;
-        }
-        const auto &dims = module.types[t].dims;
-        llvm::SmallVector<AtomId, 4> atoms;
-        for (const Factor &f : dims[dims.size() - there].factors) {
-          atoms.append(f.atoms.begin(), f.atoms.end());
-        }
-        if (!atoms.empty()) {
-          return atoms;
-        }
-      }
-    }
-    return {};
-  }
-
-  // Where the dimension `fromEnd` of operand `self` stands in operand `other` (or the first result), 0 if nowhere.
-  uint32_t samePlace(const Op &op, size_t self, size_t other, uint32_t fromEnd) const {
-    const OpInfo &info = opInfo(op.kind);
-    if (op.kind == OpKind::Concat) {
-      return fromEnd;
-    }
-    if (info.typing != Typing::Row || self >= opRule(op.kind).operands.size()) {
-      return 0;
-    }
-    const Rule &rule = opRule(op.kind);
-    llvm::ArrayRef<RuleDim> from = rule.operands[self];
-    llvm::ArrayRef<RuleDim> to(other == ~size_t(0) ? rule.results[0] : rule.operands[other]);
-    if (fromEnd <= from.size() && !from[from.size() - fromEnd].isStar()) {
-      return placeFromEnd(to, from[from.size() - fromEnd].factors.back());
-    }
-    bool bothStars = !from.empty() && from[0].isStar() && !to.empty() && to[0].isStar();
-    return bothStars ? uint32_t(fromEnd - (from.size() - 1) + (to.size() - 1)) : 0;
-  }
-
   // Callees come before callers, so one pass from the root down counts all runs.
   void countUses() {
     typed.instances[typed.root].uses = 1;
@@ -420,12 +335,23 @@ private:
     }
   }
 
+  // Runs that a finding speaks for: behind a fault, further calls of the same function were inferred in silence.
+  int64_t usesAlike(uint32_t index) const {
+    int64_t uses = typed.instances[index].uses;
+    for (size_t i = 0; i < typed.instances.size(); ++i) {
+      bool alike = i != index && typed.instances[i].function == typed.instances[index].function && rests[i];
+      uses += alike ? typed.instances[i].uses : 0;
+    }
+    return uses;
+  }
+
   TypedModule &typed;
   Module &module;
   InferOptions options;
   std::map<uint32_t, Links> links;
   std::map<Key, uint32_t> known;
   std::vector<std::vector<bool>> taintedResults;           // per instance
+  std::vector<bool> rests;                                 // per instance: some input rests on a fault
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> sites; // function and ids
   std::vector<std::pair<uint32_t, Pending>> pending;
 

@@ -99,6 +99,18 @@ public:
     }
   }
 
+  // Those of the fault's axes that shard this dimension.
+  std::string shardingAxes(const Type &t, uint32_t dim) const {
+    llvm::SmallVector<AtomId, 4> found;
+    for (AtomId a : fault.atoms) {
+      std::optional<ShardPlace> at = shardPlace(t, a);
+      if (at && at->dim == dim) {
+        found.push_back(a);
+      }
+    }
+    return module.axes.describe(found, module.view);
+  }
+
   std::string since(const Op &maker, ValueId, State state, uint32_t operand) const {
     if (maker.kind == OpKind::Call || maker.kind == OpKind::Redistribute) {
       return describe(operand) + " since here";

@@ -141,9 +141,8 @@ private:
     if (partial >= 0) {
       return decidePartial(atom, states, uint32_t(partial));
     }
-    // No operand needs a gradient here: invariant if one says so, which costs nothing.
-    bool anyInvariant = llvm::is_contained(states, State::I);
-    if (anyInvariant) {
+    // Where no operand needs a gradient, invariant if one says so, which costs nothing.
+    if (replicated < 0 && llvm::is_contained(states, State::I)) {
       outcome.push_back({atom, State::I, 0});
     }
     return true;
@@ -160,7 +159,8 @@ private:
   }
 
   bool notLinearIn(uint32_t operand, AtomId atom) {
-    bool index = !isFloat(types[operand].dtype);
+    llvm::StringRef kernel = opInfo(context.op.kind).kernel;
+    bool index = !isFloat(types[operand].dtype) && kernel != "compare" && kernel != "elementwise" && kernel != "rowwise";
     return fail(index ? FaultKind::PartialIndex : FaultKind::PartialIntoNonlinear, operand, 0, {atom});
   }
 

@@ -34,10 +34,9 @@ std::optional<std::pair<Factor, Factor>> splitFactor(const Factor &f, int64_t ma
   return std::pair(a, b);
 }
 
-// The factors in row-major order, regrouped so that group i has the elements of `wanted[i]`; nothing where a cut falls
-// inside a shard, with the factor's atoms in `atoms`.
-std::optional<std::vector<Factors>> regroup(Factors from, llvm::ArrayRef<Factor> wanted, const Axes &axes,
-                                            llvm::SmallVectorImpl<AtomId> &atoms) {
+// The factors in row-major order, regrouped so that group i has the elements of `wanted[i]`, each factor kept or cut once;
+// nothing where that is not possible.
+std::optional<std::vector<Factors>> regroupFactors(Factors from, llvm::ArrayRef<Factor> wanted, const Axes &axes) {
   std::vector<Factors> groups;
   std::reverse(from.begin(), from.end());
   for (const Factor &w : wanted) {
@@ -59,7 +58,6 @@ std::optional<std::vector<Factors>> regroup(Factors from, llvm::ArrayRef<Factor>
       std::optional<std::pair<Factor, Factor>> cut =
           need > 0 && f.extent > 0 && f.extent % need == 0 ? splitFactor(f, need, axes) : std::nullopt;
       if (!cut) {
-        atoms.append(f.atoms.begin(), f.atoms.end());
         return std::nullopt;
       }
       group.push_back(std::move(cut->first));
@@ -71,6 +69,7 @@ std::optional<std::vector<Factors>> regroup(Factors from, llvm::ArrayRef<Factor>
       unit.extent = 1;
       group.push_back(unit);
     }
+    llvm::erase_if(group, [&](const Factor &f) { return f.extent == 1 && f.atoms.empty() && w.extent > 1; });
     if (group.size() == 1) {
       group[0].name = w.name;
     }
@@ -80,6 +79,58 @@ std::optional<std::vector<Factors>> regroup(Factors from, llvm::ArrayRef<Factor>
     if (f.extent != 1) {
       return std::nullopt;
     }
+  }
+  return groups;
+}
+
+// The same through one flat dimension, where the factors read as one: its shards are runs of rows, which the first of the
+// wanted dimensions takes if they divide it.
+std::optional<std::vector<Factors>> regroupFlat(const Factors &from, llvm::ArrayRef<Factor> wanted, const Axes &axes, NameTable &names) {
+  Dim product;
+  product.factors.append(from.begin(), from.end());
+  std::optional<Factor> rest = contiguous(product, axes, names);
+  std::vector<Factors> groups;
+  for (size_t i = 0; rest && i < wanted.size(); ++i) {
+    std::optional<std::pair<Factor, Factor>> cut = splitFactor(*rest, wanted[i].extent, axes);
+    if (!cut) {
+      return std::nullopt;
+    }
+    cut->first.name = wanted[i].name;
+    groups.push_back({cut->first});
+    *rest = cut->second;
+  }
+  return rest ? std::optional(groups) : std::nullopt;
+}
+
+// Factors to wanted dimensions, run by run: a run ends where both sides have the same number of elements behind them.
+std::optional<std::vector<Factors>> regroup(const Factors &from, llvm::ArrayRef<Factor> wanted, Module &module,
+                                            llvm::SmallVectorImpl<AtomId> &atoms) {
+  std::vector<Factors> groups;
+  size_t f = 0, w = 0;
+  while (f < from.size() || w < wanted.size()) {
+    size_t firstF = f, firstW = w;
+    int64_t have = f < from.size() ? from[f++].extent : 1, want = w < wanted.size() ? wanted[w++].extent : 1;
+    while (have != want) {
+      bool more = have < want;
+      if (more ? f == from.size() : w == wanted.size()) {
+        return std::nullopt;
+      }
+      (more ? have : want) *= more ? from[f++].extent : wanted[w++].extent; // bounded by the totals, which were counted
+    }
+    // Extents of 1 at the end belong to the last run.
+    f = w == wanted.size() ? from.size() : f;
+    w = f == from.size() ? wanted.size() : w;
+    Factors run(from.begin() + firstF, from.begin() + f);
+    llvm::ArrayRef<Factor> goal = wanted.slice(firstW, w - firstW);
+    std::optional<std::vector<Factors>> done = regroupFactors(run, goal, module.axes);
+    done = done ? done : regroupFlat(run, goal, module.axes, module.names);
+    if (!done) {
+      for (const Factor &factor : run) {
+        atoms.append(factor.atoms.begin(), factor.atoms.end());
+      }
+      return std::nullopt;
+    }
+    groups.insert(groups.end(), done->begin(), done->end());
   }
   return groups;
 }
@@ -141,7 +192,7 @@ Typed viewAs(TypingContext &context, const Type &x, uint32_t first, uint32_t cou
                     llvm::formatv("the written dimensions hold {0} elements, but the operand's hold {1}", want, have).str());
     }
     llvm::SmallVector<AtomId, 4> atoms;
-    std::optional<std::vector<Factors>> found = regroup(from, wanted, context.module.axes, atoms);
+    std::optional<std::vector<Factors>> found = regroup(from, wanted, context.module, atoms);
     if (!found) {
       return failed(FaultKind::UnevenView, 0, 0, atoms, dimName(whole, context.module));
     }
@@ -304,7 +355,11 @@ Typed typePad(TypingContext &context, const Type &x) {
   }
   Type out = x;
   Factor &f = out.dims[*d].factors[0];
-  if (!f.atoms.empty()) {
+  // A shard can be padded where it is, if every rank keeps its place: chunks of ceil(m/n) become chunks of that size.
+  int64_t n = context.module.axes.product(f.atoms);
+  bool chunks = f.atoms.size() == 1 || f.split == Split::Flat;
+  bool inPlace = to.size() == 1 && f.extent > 0 && chunks && to[0] == (f.extent + n - 1) / n * n;
+  if (!f.atoms.empty() && !inPlace) {
     return failed(FaultKind::ShardedWhole, 0, 0, f.atoms, dimName(x.dims[*d], context.module));
   }
   if (to.size() != 1 || f.extent < 0 || f.padTo || to[0] < f.extent) {

@@ -67,6 +67,7 @@ TEST_CASE("rule 1: all replicated, all invariant, and no mixture") {
       {"x: f32[T@tp, D]; w: f32[D] I@tp", "z = rms_norm(x, w)", "!invariant-mixes"},
       // What needs no gradient counts as either.
       {"x: f32[T, D] I@tp; m: bool[T, D]", "z = where(m, x, x)", "f32[T, D] I@tp"},
+      {"x: f32[T, D]; m: bool[T, D] I@tp", "z = where(m, x, x)", "f32[T, D]"},
   });
 }
 
@@ -167,6 +168,12 @@ TEST_CASE("views keep shards where they stand") {
       {"x: f32[B@dp, L@tp, D]", "z = merge(x, dim=0)", "f32[(B@dp L@tp), D]"},
       {"x: f32[B, L@tp, D]", "z = reshape(x, T, D)", "f32[(B L@tp), D]"},
       {"x: f32[T@tp, D]", "z = reshape(x, B, L, D)", "!uneven-view"},
+      {"x: f32[12, 8]", "z = reshape(x, L, 6)", "f32[L, 6]"},
+      {"x: f32[12@tp, 8]", "z = reshape(x, L, 6)", "f32[L@tp, 6]"},
+      {"x: f32[12@dp, 8]", "z = reshape(x, L, 6)", "!uneven-view"},
+      {"x: f32[12, 8@tp]", "z = reshape(x, L, 6)", "!uneven-view"},
+      {"x: f32[T@tp, 1, D]", "z = reshape(x, T, D)", "f32[T@tp, D]"},
+      {"x: f32[T@tp, D]", "z = reshape(x, 1, T, D)", "f32[1, T@tp, D]"},
       {"x: f32[T@tp, N, H]", "z = transpose(x, 1, 0, 2)", "f32[N, T@tp, H]"},
       {"x: f32[T, D@tp]", "z = slice(x, 0, 8)", "!sharded-whole"},
       {"x: f32[T@tp, D]", "z = slice(x, 0, 8)", "f32[T@tp, 8]"},
