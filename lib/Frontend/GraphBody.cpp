@@ -228,9 +228,10 @@ void GraphFunction::readOutputs() {
   }
   bool given = reader.any(key) != nullptr;
   for (const Located<std::string> &name : given ? reader.strings(key) : std::vector<Located<std::string>>()) {
-    if (std::optional<ValueId> value = known(name)) {
-      body().results.push_back(*value);
-    }
+    std::optional<ValueId> value = known(name);
+    // One mistake is one message: whoever calls the function still gets as many results.
+    body().results.push_back(value ? *value
+                                   : addValue(body(), graph.module.names.intern(name.value), ValueKind::Result, TypeId(), name.range));
   }
   if (isRoot && !given) {
     std::vector<bool> read(body().values.size());

@@ -74,8 +74,19 @@ static void listInserted(const TypedModule &typed, Report &report, DiagnosticEng
   }
 }
 
+// What a reader of files has warned that it passes over is no part of the verdict. Its message says what, and why.
+static void listPassedOver(const TypedModule &, Report &report, DiagnosticEngine &diags) {
+  for (const Diagnostic &d : diags.all()) {
+    if (d.id == Diag::NotSupported || d.id == Diag::UncalledFunction) {
+      const auto [what, why] = llvm::StringRef(d.message).split(": ");
+      report.unchecked.push_back({what.str(), why.str()});
+    }
+  }
+}
+
 static constexpr Check checks[] = {
     {"typed", "every value has a type", checkTyped},
+    {"passed-over", "what was read but not used is listed as unchecked", listPassedOver},
     {"reinterprets", "what relabellings claim is listed as assumed", listReinterprets},
     {"inserted", "changes of layout that nobody declared are listed as assumed", listInserted},
 };
