@@ -10,7 +10,7 @@ cd "$root" || exit 2
 supported="debian:12 debian:13 ubuntu:24.04"
 
 # Build and tests.
-packages_build="g++ cmake ninja-build ccache python3 llvm-19-dev llvm-19-tools libzstd-dev zlib1g-dev libyaml-cpp-dev
+packages_build="g++ cmake ninja-build ccache python3 llvm-19-dev llvm-19-tools libzstd-dev zlib1g-dev
   nlohmann-json3-dev libcli11-dev libtomlplusplus-dev catch2"
 # What tools/test --deep needs besides.
 packages_deep="git clang-19 libclang-rt-19-dev clang-format-19 clang-tidy-19"
@@ -31,7 +31,7 @@ need_commands() {
 
 list_needs() {
   say "shardc is built with a C++20 compiler, CMake 3.25, ninja, Python 3, LLVM 19.1 (libraries, headers, FileCheck, lit),"
-  say "yaml-cpp, nlohmann/json, CLI11, toml++ and Catch2. The deep tests also take clang 19 with its sanitizers and"
+  say "nlohmann/json, CLI11, toml++ and Catch2. The deep tests also take clang 19 with its sanitizers and"
   say "libFuzzer, clang-format 19, clang-tidy 19 and git. The packages of Debian and Ubuntu with these are:"
   say "  $(echo $packages_build $packages_deep)"
 }

@@ -6,7 +6,6 @@ from repo import conclude, files, read
 
 ORDER = ["Support", "IR", "Frontend", "Infer", "Verify", "Prove", "Plan", "Emit"]
 HEAVY = {
-    "yaml-cpp": r"yaml-cpp/",
     "toml++": r"toml(\+\+|\.hpp)",
     "nlohmann/json": r"nlohmann/",
     "CLI11": r"CLI/",

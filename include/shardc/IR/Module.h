@@ -7,6 +7,7 @@
 
 #include "shardc/IR/Changes.h"
 #include "shardc/IR/Rule.h"
+#include "shardc/IR/Sync.h"
 
 namespace shardc {
 
@@ -87,6 +88,7 @@ struct Module {
   std::vector<std::pair<NameId, llvm::SmallVector<NameId, 2>>> products; // T = (b l)
   std::vector<std::pair<NameId, int64_t>> sizes;
   std::string view; // vocabulary in which types are printed first: "dense"
+  std::optional<SyncPlan> sync; // what the framework does to gradients, if it is known
   std::optional<Loss> loss; // where the backward pass starts, if it is said
 
   Function &function(FunctionId id) { return functions[id.index]; }
