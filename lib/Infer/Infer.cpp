@@ -73,8 +73,8 @@ private:
     s.instance.callees.assign(s.function->ops.size(), NoOp);
     s.tainted.assign(s.function->values.size(), false);
     for (size_t i = 0; i < s.function->inputs.size() && i < inputs.size(); ++i) {
-      s.instance.values[s.function->inputs[i].index] = inputs[i];
       s.tainted[s.function->inputs[i].index] = taints[i];
+      settle(s, s.function->inputs[i], inputs[i], taints[i]);
     }
     for (ValueId p : s.function->params) {
       s.instance.values[p.index] = s.function->values[p.index].declared;
@@ -132,12 +132,14 @@ private:
     }
   }
 
+  void setResult(Work &s, const Op &op, uint32_t r, TypeId type, bool tainted) { settle(s, s.function->result(op, r), type, tainted); }
+
   // A written type is verified; where it differs it is taken as meant, and what depends on it is not reported again.
-  void setResult(Work &s, const Op &op, uint32_t r, TypeId type, bool tainted) {
-    ValueId v = s.function->result(op, r);
+  void settle(Work &s, ValueId v, TypeId type, bool tainted) {
     const Value &value = s.function->values[v.index];
     s.instance.values[v.index] = type;
-    if (!value.declared.valid() || value.declared == type || sameAsWritten(module.types[value.declared], module.types[type])) {
+    if (!type.valid() || !value.declared.valid() || value.declared == type ||
+        sameAsWritten(module.types[value.declared], module.types[type])) {
       return;
     }
     if (!tainted) {
