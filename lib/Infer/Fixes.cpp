@@ -51,7 +51,6 @@ bool mendable(FaultKind kind) {
   case FaultKind::NotInnermost:
   case FaultKind::NoSuchDim:
   case FaultKind::UnevenExchange:
-  case FaultKind::AlreadySharded:
   case FaultKind::NotUniform:
     return false;
   }

@@ -223,8 +223,6 @@ std::function<DiagnosticBuilder(DiagnosticEngine &)> moveMessage(const Reporter 
     return emitter<Diag::NoSuchDim>(at, value, f.text, f.dim);
   case FaultKind::UnevenExchange:
     return emitter<Diag::UnevenExchange>(at, value, f.dim, r.axes);
-  case FaultKind::AlreadySharded:
-    return emitter<Diag::AlreadySharded>(at, f.dim, value, r.axes);
   default:
     return emitter<Diag::NotUniform>(at, value, r.axes);
   }
@@ -291,7 +289,6 @@ std::function<DiagnosticBuilder(DiagnosticEngine &)> message(const Reporter &r) 
   case FaultKind::NotInnermost:
   case FaultKind::NoSuchDim:
   case FaultKind::UnevenExchange:
-  case FaultKind::AlreadySharded:
   case FaultKind::NotUniform:
     return moveMessage(r);
   }

@@ -41,7 +41,6 @@ enum class FaultKind : uint8_t {
   NotInnermost,   // a: these axes are not the innermost of their dimension
   NoSuchDim,      // a has no dimension of that name
   UnevenExchange, // a: an all-to-all of equal parts needs even shards
-  AlreadySharded, // a: the dimension holds the axis already
   NotUniform,     // a: the axes that shall move together have different types
 };
 
