@@ -1,7 +1,8 @@
 // Expansion: names of values and the order in which a program runs. See the header.
 #include "Expansion.h"
+#include "shardc/Emit/Types.h"
 #include "shardc/IR/Text.h"
-#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace shardc {
 
@@ -175,6 +176,19 @@ void Expansion::visitInstance(const std::string &path, uint32_t index, const Vis
       show(function.result(op, r));
     }
   }
+}
+
+uint64_t countValues(const TypedModule &typed) {
+  // Callees stand before callers.
+  std::vector<uint64_t> counts(typed.instances.size(), 0);
+  for (size_t i = 0; i < typed.instances.size(); ++i) {
+    const Instance &instance = typed.instances[i];
+    counts[i] = 1 + typed.module.function(instance.function).values.size();
+    for (uint32_t callee : instance.callees) {
+      counts[i] = llvm::SaturatingAdd(counts[i], callee < i ? counts[callee] : 0);
+    }
+  }
+  return counts.empty() ? 0 : counts[typed.root];
 }
 
 ModuleFilter::ModuleFilter(llvm::StringRef pattern) : everything(pattern.empty()) {

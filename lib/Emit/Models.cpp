@@ -48,6 +48,9 @@ std::vector<std::pair<std::string, std::vector<std::string>>> byFamily(Diagnosti
 
 const CatalogFile *findShipped(llvm::StringRef name, DiagnosticEngine &diags) {
   const llvm::StringRef family = name.split('/').first;
+  if (family.empty()) {
+    return nullptr;
+  }
   const llvm::StringRef flavour = name.split('/').second;
   if (!flavour.empty()) {
     const std::vector<Flavour> flavours = allFlavours(diags);

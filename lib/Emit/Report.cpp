@@ -3,6 +3,7 @@
 #include "shardc/Emit/Diagnostics.h"
 #include "shardc/Emit/Json.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace shardc {
 
@@ -23,11 +24,21 @@ std::string bytesText(int64_t bytes) {
 namespace {
 
 // "1 error", "2 errors".
-std::string counted(int64_t n, llvm::StringRef noun) { return (std::to_string(n) + " " + noun + (n == 1 ? "" : "s")).str(); }
+std::string counted(uint64_t n, llvm::StringRef noun) { return (std::to_string(n) + " " + noun + (n == 1 ? "" : "s")).str(); }
+
+// A name from outside on one line, whatever bytes are in it.
+std::string printable(llvm::StringRef text) {
+  std::string shown;
+  for (char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    shown += byte < 0x20 || byte == 0x7f ? "\\x" + llvm::utohexstr(byte, true, 2) : std::string(1, c);
+  }
+  return shown;
+}
 
 struct Counts {
-  int64_t errors = 0;
-  int64_t warnings = 0;
+  uint64_t errors = 0;
+  uint64_t warnings = 0;
 };
 
 Counts countFindings(const DiagnosticEngine &diags) {
@@ -41,23 +52,24 @@ Counts countFindings(const DiagnosticEngine &diags) {
 
 // Sizes of the program as it runs, from the instances and how often each is used; nothing is expanded.
 std::string programText(const TypedModule &typed) {
-  int64_t operations = 0;
-  int64_t collectives = 0;
+  uint64_t operations = 0;
+  uint64_t collectives = 0;
   for (const Instance &instance : typed.instances) {
     const Function &function = typed.module.function(instance.function);
-    int64_t local = 0;
+    uint64_t local = 0;
     for (const Op &op : function.ops) {
       local += op.kind != OpKind::Call;
     }
-    int64_t moves = 0;
+    uint64_t moves = 0;
     for (const Move &move : instance.moves) {
       moves += communicates(move.forward);
     }
-    operations += local * instance.uses;
-    collectives += moves * instance.uses;
+    const auto uses = static_cast<uint64_t>(instance.uses);
+    operations = llvm::SaturatingMultiplyAdd(local, uses, operations);
+    collectives = llvm::SaturatingMultiplyAdd(moves, uses, collectives);
   }
-  return counted(typed.module.axes.world(), "rank") + ", " + counted(operations, "operation") + ", " + counted(collectives, "collective") +
-         " forward";
+  return counted(static_cast<uint64_t>(typed.module.axes.world()), "rank") + ", " + counted(operations, "operation") + ", " +
+         counted(collectives, "collective") + " forward";
 }
 
 llvm::raw_ostream::Colors verdictColour(Verdict v) {
@@ -77,7 +89,7 @@ llvm::raw_ostream::Colors verdictColour(Verdict v) {
 
 void writeCheckText(llvm::raw_ostream &out, const JobReport &job, bool colour) {
   renderText(out, job.diags, colour);
-  out << (job.diags.all().empty() ? "" : "\n") << job.job << ": ";
+  out << (job.diags.all().empty() ? "" : "\n") << printable(job.job) << ": ";
   if (colour) {
     out.enable_colors(true);
     out.changeColor(verdictColour(job.report.verdict), true);

@@ -214,6 +214,9 @@ private:
 bool anyModuleMatches(const TypedModule &typed, llvm::StringRef pattern) {
   const ModuleFilter filter(pattern);
   bool found = filter.all();
+  if (found) {
+    return true;
+  }
   Expansion(typed).visit({[&](llvm::StringRef path, const Instance &) { return !(found = found || filter.selects(path)); },
                           [](llvm::StringRef, const Instance &, ValueId) {}, [](llvm::StringRef, const Instance &, const Move &) {}});
   return found;

@@ -9,6 +9,9 @@
 
 using namespace shardc;
 
+// There only in a build with the address sanitizer, which tells crashes better than we do.
+extern "C" __attribute__((weak)) void __asan_init();
+
 namespace {
 
 struct OptionRow {
@@ -99,6 +102,10 @@ public:
     }
     for (const auto &[row, value] : parsed.values) {
       values.emplace_back(row->name, placeOfValue(*row, value));
+      if (llvm::StringRef(value).starts_with("--")) {
+        const std::string what = std::string("`") + row->name + "` needs a value, but the next word is the option `" + value + "`";
+        diags.emit<Diag::BadCall>(range(values.back().second), what);
+      }
     }
     placePositionals(parsed.positionals, options);
     options.model = take("--model");
@@ -313,10 +320,33 @@ int run(const CommandLine &line, Streams &streams) {
   std::_Exit(ExitBug);
 }
 
+// The same for a crash: a stack of its own, since the usual cause is that the other one is full.
+void catchCrashes() {
+  if (__asan_init) {
+    return;
+  }
+  static char stack[1 << 16];
+  stack_t alternate{};
+  alternate.ss_sp = stack;
+  alternate.ss_size = sizeof(stack);
+  sigaltstack(&alternate, nullptr);
+  struct sigaction action{};
+  action.sa_flags = SA_ONSTACK;
+  action.sa_handler = [](int) {
+    constexpr char text[] = "shardc: internal error: crashed\nThis is a bug in shardc, not in the job.\n";
+    [[maybe_unused]] const auto written = write(STDERR_FILENO, text, sizeof(text) - 1);
+    _exit(ExitBug);
+  };
+  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) {
+    sigaction(signal, &action, nullptr);
+  }
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
   llvm::install_fatal_error_handler([](void *, const char *reason, bool) { onBug(reason); });
+  catchCrashes();
   std::signal(SIGABRT, [](int) { std::_Exit(ExitBug); }); // an assertion has printed its text
   llvm::raw_fd_ostream out(STDOUT_FILENO, false);
   llvm::raw_fd_ostream err(STDERR_FILENO, false);

@@ -73,6 +73,12 @@ bool readTypesOptions(const Options &options, const TypedModule &typed, TypesOpt
       return refuse(*options.view, "a view of this job", "it has " + known);
     }
   }
+  if (const uint64_t values = countValues(typed); values > MostValues) {
+    reportCall(options, streams, [&](DiagnosticEngine &diags, FileId commandLine) {
+      diags.emit<Diag::TooManyValues>({commandLine, 0, static_cast<uint32_t>(options.flagsBegin)}, typed.module.name, values, MostValues);
+    });
+    return false;
+  }
   wanted.modulePattern = options.module ? options.module->text : "";
   if (!anyModuleMatches(typed, wanted.modulePattern)) {
     return refuse(*options.module, "a module of this job", "`shardc types` without --module shows all; `*` stands for any text");

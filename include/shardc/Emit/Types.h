@@ -16,6 +16,11 @@ struct TypesOptions {
   std::string view;
 };
 
+// Values when every call is listed on its own; the largest number if that overflows. Calls that call twice what calls twice
+// grow without bound, so nobody expands before asking.
+uint64_t countValues(const TypedModule &typed);
+constexpr uint64_t MostValues = 20'000'000;
+
 // Does any module's path match? An invalid pattern matches nothing.
 bool anyModuleMatches(const TypedModule &typed, llvm::StringRef pattern);
 void writeTypesText(llvm::raw_ostream &out, const TypedModule &typed, const TypesOptions &options);

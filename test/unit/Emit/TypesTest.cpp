@@ -152,3 +152,18 @@ TEST_CASE("a value that a boundary replaced keeps a name of its own") {
   CHECK(namesOf(jsonOf(program, "layers.0.w2")) ==
         std::vector<std::string>{"layers.0.w2.x", "layers.0.w2.weight", "layers.0.w2.y.before", "layers.0.w2.y"});
 }
+
+TEST_CASE("values are counted before they are listed, however many calls make them") {
+  Program program;
+  // The linear has 4 values, a layer 2 and its linear, the root 4 and three layers; each instance counts one more.
+  CHECK(countValues(program.typed) == 5 + 3 * (3 + 5));
+  // Calls that call twice what calls twice: 2^70 runs of the linear do not fit.
+  std::vector<Instance> &instances = program.typed.instances;
+  instances.resize(2);
+  for (uint32_t i = 1; i < 71; ++i) {
+    instances.push_back(instances[1]);
+    instances.back().callees = {i, i};
+  }
+  program.typed.root = static_cast<uint32_t>(instances.size() - 1);
+  CHECK(countValues(program.typed) == ~uint64_t(0));
+}
