@@ -58,14 +58,14 @@ run_fuzzer() {
 }
 
 step "format" check_format
-if configure build-asan -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g" \
-  -DSHARDC_SANITIZE=address,undefined -DSHARDC_FUZZ=ON && step "build with sanitizers" build build-asan; then
+if ! configure build-asan -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 -DCMAKE_BUILD_TYPE=Debug \
+  "-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g" -DSHARDC_SANITIZE=address,undefined -DSHARDC_FUZZ=ON; then
+  failed=$((failed + 1))
+elif step "build with sanitizers" build build-asan; then
   suite build-asan
   step "clang-tidy on changed files" check_tidy
   for target in test/fuzz/*.cpp; do
     name=$(basename "$target" .cpp)
     step "fuzz $name for $fuzz_seconds s" run_fuzzer "$name"
   done
-else
-  failed=$((failed + 1))
 fi

@@ -64,9 +64,8 @@ private:
 
   // Can every name of the term be had from the sizes read so far or from the config?
   bool available(const ConfigNode &term) {
-    return llvm::all_of(namesIn(term.scalar), [&](const std::string &name) {
-      return job.sizes.count(name) || !isAbsent(config.find(name));
-    });
+    return llvm::all_of(namesIn(term.scalar),
+                        [&](const std::string &name) { return job.sizes.count(name) || !isAbsent(config.find(name)); });
   }
 
   void size(const Located<std::string> &name, const ConfigNode &entry) {
@@ -161,7 +160,8 @@ const ConfigNode *findArchitecture(llvm::StringRef name, std::optional<ModelHead
       }
       std::optional<ConfigNode> root = readCatalogNode(file.path, {}, diags);
       head = root ? readModelHead(std::move(*root), diags) : std::nullopt;
-      for (const auto &[architecture, node] : head ? llvm::ArrayRef(head->architectures) : decltype(llvm::ArrayRef(head->architectures))()) {
+      for (const auto &[architecture, node] :
+           head ? llvm::ArrayRef(head->architectures) : decltype(llvm::ArrayRef(head->architectures))()) {
         if (architecture.value == name) {
           return node;
         }
@@ -196,7 +196,8 @@ bool readHuggingFace(const Located<std::string> &path, Job &job, DiagnosticEngin
     known.erase(std::unique(known.begin(), known.end()), known.end());
     auto d = diags.emit<Diag::UnknownArchitecture>(names.front().range, names.front().value);
     d.note("shipped models read " + llvm::join(known, ", "));
-    d.help("describe the model in a file of your own and name it as FILE.yaml/FLAVOUR; `shardc models show llama3` prints one to start from");
+    d.help(
+        "describe the model in a file of your own and name it as FILE.yaml/FLAVOUR; `shardc models show llama3` prints one to start from");
     return false;
   }
   job.family = head->family.value;

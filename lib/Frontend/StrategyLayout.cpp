@@ -49,9 +49,8 @@ public:
 private:
   bool sameDims(const Type &other) const {
     auto same = [](const Dim &a, const Dim &b) {
-      return a.concat == b.concat && llvm::equal(a.factors, b.factors, [](const Factor &x, const Factor &y) {
-               return x.name == y.name && x.extent == y.extent;
-             });
+      return a.concat == b.concat &&
+             llvm::equal(a.factors, b.factors, [](const Factor &x, const Factor &y) { return x.name == y.name && x.extent == y.extent; });
     };
     return llvm::equal(type.dims, other.dims, same);
   }
@@ -99,8 +98,8 @@ private:
     }
     Dim &dim = type.dims[index];
     if (dim.concat) {
-      env.diags.emit<Diag::BadChange>(range, "dimension " + std::to_string(index) + " of " + what.str() + " is " +
-                                                 print(dim, env.module) + ", whose parts are sharded one by one; write the type in full");
+      env.diags.emit<Diag::BadChange>(range, "dimension " + std::to_string(index) + " of " + what.str() + " is " + print(dim, env.module) +
+                                                 ", whose parts are sharded one by one; write the type in full");
       return false;
     }
     give(dim.factors, change);

@@ -7,7 +7,7 @@ from repo import conclude, files, read
 FORBIDDEN = {
     r"(?<![\w.}/])/(?:" + "|".join(["wo" + "rk", "ho" + "me", "ro" + "ot", "t" + "mp"]) + r")\b/?[\w.]": "a path of some machine",
     r"\b(?:TO" + r"DO|FIX" + r"ME|XX" + r"X|HA" + r"CK|XF" + r"AIL)\b": "a mark of unfinished work",
-    r"(?i)\bis" + r"sue #?\d": "a ticket's number",
+    r"(?i)\bis" + r"sue #?\d{1,2}\b": "a ticket's number",
     r"(?i)\bses" + r"sions?\b": "talk of who wrote it",
     r"(?i)\b(?:clau" + r"de|chat" + r"gpt|langu" + r"age model assistant)\b": "talk of who wrote it",
 }
