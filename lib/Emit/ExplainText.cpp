@@ -71,9 +71,9 @@ void writeExplainableJson(llvm::raw_ostream &out) {
     writeJsonHead(json);
     json.attributeArray("names", [&] {
       for (const auto &[topic, name] : explainable()) {
-        json.object([&, topic = topic, &text = name] {
-          json.attribute("topic", topicName(topic));
-          json.attribute("name", text);
+        json.object([&, itsTopic = topic, &itsName = name] {
+          json.attribute("topic", topicName(itsTopic));
+          json.attribute("name", itsName);
         });
       }
     });
