@@ -2,6 +2,7 @@
 // creates values from nothing. Their typing is the general rule's, or follows from what a kernel without an offset can know.
 #include "Typing.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 
 namespace shardc {
 
@@ -144,6 +145,44 @@ Typed typeDropout(TypingContext &context, const Type &x) {
     }
   }
   return one(std::move(out));
+}
+
+// Constants that no operand can make right.
+std::optional<std::string> wrongConstant(const TypingContext &context, Operands operands) {
+  const Attrs &attrs = attrsOf(context);
+  switch (context.op.kind) {
+  case OpKind::Scale: {
+    llvm::StringRef text = attrs.text;
+    double divisor = 1;
+    bool byZero = text.contains('/') && !text.split('/').second.trim().getAsDouble(divisor) && divisor == 0;
+    return byZero ? std::optional<std::string>("a division by zero") : std::nullopt;
+  }
+  case OpKind::Dropout: {
+    double p = 0;
+    bool number = !llvm::StringRef(attrs.text).trim().getAsDouble(p);
+    return number && (p < 0 || p >= 1) ? std::optional<std::string>("the probability must be at least 0 and below 1") : std::nullopt;
+  }
+  case OpKind::Topk: {
+    int64_t k = attrs.dims.empty() ? 0 : attrs.dims[0].factors[0].extent;
+    int64_t row = operands[0]->dims.empty() ? 0 : operands[0]->dims.back().factors[0].extent;
+    bool single = !operands[0]->dims.empty() && operands[0]->dims.back().factors.size() == 1;
+    return single && row >= 0 && k > row ? std::optional(llvm::formatv("{0} of {1} cannot be chosen", k, row).str()) : std::nullopt;
+  }
+  case OpKind::Embed:
+  case OpKind::Take:
+  case OpKind::Dispatch:
+  case OpKind::Combine:
+  case OpKind::CrossEntropy:
+  case OpKind::Count:
+  case OpKind::OneHot: {
+    // The operand that holds indices: the first of a lookup, else the second.
+    bool first = context.op.kind == OpKind::Embed || context.op.kind == OpKind::Count || context.op.kind == OpKind::OneHot;
+    const Type &index = *operands[first ? 0 : 1];
+    return isFloat(index.dtype) ? std::optional<std::string>("the indices must be integers") : std::nullopt;
+  }
+  default:
+    return std::nullopt;
+  }
 }
 
 } // namespace shardc

@@ -404,6 +404,9 @@ Typed typeOp(TypingContext &context, Operands operands) {
   if (context.op.kind == OpKind::Cast && !ownDType(context, 0)) {
     return failed(FaultKind::BadAttribute, 0, 0, {}, {}, "`" + context.module.attrs[context.op.attrs.index].text + "` is no dtype");
   }
+  if (std::optional<std::string> wrong = typed.fault ? std::nullopt : wrongConstant(context, operands)) {
+    return failed(FaultKind::BadAttribute, 0, 0, {}, {}, *wrong);
+  }
   for (uint32_t r = 0; r < typed.results.size(); ++r) {
     typed.results[r].dtype = ownDType(context, r).value_or(typed.results[r].dtype);
     typed.results[r].grad = typed.results[r].grad && isFloat(typed.results[r].dtype);

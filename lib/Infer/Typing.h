@@ -111,6 +111,8 @@ Typed typeReduction(TypingContext &context, const Type &x);
 Typed typeEinsum(TypingContext &context, Operands operands);
 Typed typeCreation(TypingContext &context);
 Typed typeDropout(TypingContext &context, const Type &x);
+// What is wrong with what stands in the call or with an operand's dtype, whatever the layouts.
+std::optional<std::string> wrongConstant(const TypingContext &context, Operands operands);
 
 // "T", "(b l)": what the dimension is called, "dimension of extent 4" if it has no name.
 std::string dimName(const Dim &dim, const Module &module);

@@ -235,3 +235,15 @@ TEST_CASE("changes of layout") {
       {"x: f32[T@(dp,tp), D]; i: i64[T@(dp,tp), K]", "z = redistribute(dispatch(x, i), E@dp)", "f32[E@dp, c@tp:T@(dp,tp), D]"},
   });
 }
+
+TEST_CASE("constants that no layout makes right") {
+  run({
+      {"x: f32[T, D]", "z = scale(x, 1/0)", "!bad-attribute"},
+      {"x: f32[T, D]", "z = scale(x, 1/4)", "f32[T, D]"},
+      {"x: f32[T, D]", "z = dropout(x, 2)", "!bad-attribute"},
+      {"x: f32[T, E]", "w, i = topk(x, 13)", "!bad-attribute"},
+      {"x: f32[T, E]", "w, i = topk(x, E)", "f32[T, E]; i64[T, E]"},
+      {"x: f32[T]; w: f32[V, D]", "z = embedding(x, w)", "!bad-attribute"},
+      {"x: f32[T, D]; i: f32[T, K]", "z = dispatch(x, i)", "!bad-attribute"},
+  });
+}
