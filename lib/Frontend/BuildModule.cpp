@@ -35,8 +35,9 @@ struct Frame {
 class ModuleBuilder {
 public:
   ModuleBuilder(const Job &j, ModelModules ms, Strategy s, DiagnosticEngine &d)
-      : job(j), models(std::move(ms)), strategy(std::move(s)), diags(d), scope(j, defaults) {
-    defaults = {{"inference", j.inference ? "true" : "false"}, {"folded", "true"}, {"compute_dtype", "bfloat16"}};
+      : job(j), models(std::move(ms)), strategy(std::move(s)), diags(d), scope(job, defaults) {
+    defaults = {{"inference", j.inference ? "true" : "false"}, {"folded", "true"}, {"compute_dtype", "bfloat16"}, {"Lpad", "0"}, {"Lshort", "0"}};
+    job.sizes.insert(strategy.sizes.begin(), strategy.sizes.end());
   }
 
   std::optional<Module> build(Axes axes, SourceRange family) {
@@ -70,6 +71,11 @@ private:
     // T is the tokens; a job without a batch has one row.
     sizes.try_emplace(name("B")).first->second.divisor = 1;
     SizeEntry tokens;
+    // A sequence that cp cuts into balanced pairs of chunks has an order of its own.
+    auto balancer = job.switches.find("load_balancer");
+    auto cp = job.sizes.find("cp");
+    bool balanced = balancer != job.switches.end() && (balancer->second == "headtail" || balancer->second == "ptrr");
+    sizes[name("L")].permuted = balanced && cp != job.sizes.end() && cp->second.value > 1;
     tokens.product = {name("B"), name("L")};
     sizes[name("T")] = tokens;
     module.products.emplace_back(name("T"), tokens.product);
@@ -138,6 +144,7 @@ private:
           all.back().factors.emplace_back();
           all.back().factors[0].name = name(part);
           all.back().factors[0].extent = sizes[name(part)].extent;
+          all.back().factors[0].permuted = sizes[name(part)].permuted;
         }
         continue;
       }
@@ -386,7 +393,7 @@ private:
     return frame;
   }
 
-  const Job &job;
+  Job job; // with the strategy's sizes
   ModelModules models;
   Strategy strategy;
   DiagnosticEngine &diags;

@@ -77,7 +77,7 @@ llvm::StringRef comparison(llvm::StringRef wanted) {
   return "";
 }
 
-std::optional<bool> holds(const Condition::Term &term, const std::string &actual, DiagnosticEngine &diags) {
+std::optional<bool> holds(const Condition::Term &term, const std::string &actual, const TermScope &scope, DiagnosticEngine &diags) {
   llvm::StringRef sign = comparison(term.wanted.value);
   llvm::StringRef rest = llvm::StringRef(term.wanted.value).drop_front(sign.size()).trim();
   double left = 0, right = 0;
@@ -85,6 +85,14 @@ std::optional<bool> holds(const Condition::Term &term, const std::string &actual
   if (sign.empty() || sign == "!=") {
     bool equal = numbers ? left == right : actual == normalSwitch(rest);
     return equal == sign.empty();
+  }
+  if (!numbers && !llvm::StringRef(actual).getAsDouble(left)) {
+    std::optional<int64_t> other = evaluate(rest, term.wanted.range, [&](llvm::StringRef n) { return scope.size(n); }, diags);
+    if (!other) {
+      return std::nullopt;
+    }
+    right = static_cast<double>(*other);
+    numbers = true;
   }
   if (!numbers) {
     diags.emit<Diag::BadExpression>(term.wanted.range, "`" + actual + "` cannot be compared with `" + rest.str() + "`");
@@ -110,7 +118,7 @@ std::optional<bool> holds(const Condition &condition, const TermScope &scope, Di
       good = false;
       continue;
     }
-    std::optional<bool> one = holds(term, *actual, diags);
+    std::optional<bool> one = holds(term, *actual, scope, diags);
     good &= one.has_value();
     all &= one.value_or(false);
   }

@@ -6,6 +6,7 @@
 #include "Strategy.h"
 #include "CatalogModel.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
 
 namespace shardc {
 namespace {
@@ -25,7 +26,14 @@ public:
     }
     defaults.try_emplace("inference", job.inference ? "true" : "false");
     findVersion();
-    entries(reader.mapping("inputs"), strategy.inputs);
+    if (const ConfigNode *sizes = reader.sequence("sizes")) {
+      for (const ConfigNode &node : sizes->items) {
+        addSizes(node);
+      }
+    }
+    if (const ConfigNode *inputs = reader.any("inputs")) {
+      addInputs(*inputs);
+    }
     if (const ConfigNode *rules = reader.sequence("rules")) {
       group(*rules, 0);
     }
@@ -47,6 +55,47 @@ private:
       }
       diags.emit<Diag::NoSuchVersion>(versions.front().range, job.strategy, job.version).help("it has " + known);
       good = false;
+    }
+  }
+
+  // `{if: .., Lpad: ceil(L / tp) * tp}`: where the condition holds, sizes that the model's conditions and lines may use.
+  void addSizes(const ConfigNode &node) {
+    Condition condition;
+    if (const ConfigNode *when = node.find("if")) {
+      readCondition(*when, condition, diags);
+    }
+    TermScope scope(job, defaults);
+    std::optional<bool> on = holds(condition, scope, diags);
+    good &= on.has_value();
+    for (const auto &[name, term] : entriesOf(&node)) {
+      if (name.value == "if" || !on.value_or(false)) {
+        continue;
+      }
+      std::optional<int64_t> value = evaluate(term.scalar, term.range, [&](llvm::StringRef n) { return scope.size(n); }, diags);
+      good &= value.has_value();
+      strategy.sizes.try_emplace(name.value, Located<int64_t>{value.value_or(0), term.range});
+    }
+  }
+
+  // A mapping of inputs to layouts, or a list of such with conditions; the first that says something about an input holds.
+  void addInputs(const ConfigNode &node) {
+    if (node.kind == Kind::Mapping) {
+      DictReader inputs(node, "`inputs`", diags);
+      const bool on = applies(inputs);
+      std::vector<RuleEntry> read;
+      ConfigNode layouts = node;
+      llvm::erase_if(layouts.entries, [](const auto &entry) { return entry.first.value == "if" || entry.first.value == "version"; });
+      entries(&layouts, read);
+      strategy.inputs.insert(strategy.inputs.end(), read.begin(), on ? read.end() : read.begin());
+      return;
+    }
+    for (const ConfigNode &item : node.items) {
+      if (item.kind != Kind::Mapping) {
+        diags.emit<Diag::WrongKind>(item.range, "inputs", "layouts of inputs", describe(item));
+        good = false;
+        continue;
+      }
+      addInputs(item);
     }
   }
 
@@ -171,6 +220,17 @@ private:
 
 std::optional<Strategy> Strategy::read(const Job &job, DiagnosticEngine &diags) {
   std::string shipped = "strategies/" + job.strategy + ".yaml";
+  if (!catalogFile(shipped) && !llvm::sys::fs::exists(job.strategy)) {
+    std::string names;
+    for (const CatalogFile &file : catalogFiles()) {
+      llvm::StringRef name = file.path;
+      if (name.consume_front("strategies/") && name.consume_back(".yaml")) {
+        names += (names.empty() ? "" : ", ") + name.str();
+      }
+    }
+    diags.emit<Diag::UnknownStrategy>({}, job.strategy).help("shipped: " + names + "; write others as --strategy FILE");
+    return std::nullopt;
+  }
   std::optional<ConfigNode> root = readCatalogNode(catalogFile(shipped) ? shipped : job.strategy, {}, diags);
   if (!root) {
     return std::nullopt;

@@ -33,6 +33,7 @@ public:
 
   std::vector<RuleEntry> inputs;
   std::vector<StrategyRule> rules;
+  std::map<std::string, Located<int64_t>> sizes; // that the strategy computes for the model: padded lengths
 
   // Of the whole model; and what is left of them below a submodule of that name.
   std::vector<RuleState> start() const;

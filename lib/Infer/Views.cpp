@@ -347,6 +347,24 @@ Typed typeSlice(TypingContext &context, const Type &x) {
   return one(std::move(out));
 }
 
+// Does an uneven factor have the chunks of ceil(m/n) of the product of its atoms? Chunks of chunks do as long as each level
+// divides what the ones below cut.
+bool cutAtMultiples(const Factor &f, const Axes &axes) {
+  int64_t rest = axes.product(f.atoms), chunk = f.extent;
+  if (f.split == Split::Balanced) {
+    return f.extent % rest == 0;
+  }
+  for (AtomId atom : f.split == Split::Flat ? llvm::ArrayRef<AtomId>() : llvm::ArrayRef<AtomId>(f.atoms)) {
+    int64_t n = axes.atom(atom).size;
+    rest /= n;
+    chunk = (chunk + n - 1) / n;
+    if (chunk % rest != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
 Typed typePad(TypingContext &context, const Type &x) {
   std::optional<uint32_t> d = dimOption(context, x, -1);
   llvm::ArrayRef<int64_t> to = attrsOf(context).ints;
@@ -357,8 +375,8 @@ Typed typePad(TypingContext &context, const Type &x) {
   Factor &f = out.dims[*d].factors[0];
   // A shard can be padded where it is, if every rank keeps its place: chunks of ceil(m/n) become chunks of that size.
   int64_t n = context.module.axes.product(f.atoms);
-  bool chunks = f.atoms.size() == 1 || f.split == Split::Flat;
-  bool inPlace = to.size() == 1 && f.extent > 0 && chunks && to[0] == (f.extent + n - 1) / n * n;
+  bool inPlace =
+      to.size() == 1 && f.extent > 0 && cutAtMultiples(f, context.module.axes) && to[0] == (f.extent + n - 1) / n * n;
   if (!f.atoms.empty() && !inPlace) {
     return failed(FaultKind::ShardedWhole, 0, 0, f.atoms, dimName(x.dims[*d], context.module));
   }
@@ -388,7 +406,7 @@ Typed typeTrim(TypingContext &context, const Type &x) {
   if (f.padTo && f.padTo != (f.extent + n - 1) / n * n && n > 1) {
     return failed(FaultKind::UnevenView, 0, 0, f.atoms, dimName(x.dims[*d], context.module));
   }
-  f.split = f.padTo && f.atoms.size() > 1 ? Split::Flat : f.split;
+  f.split = f.padTo && f.atoms.size() > 1 && !cutAtMultiples(f, context.module.axes) ? Split::Flat : f.split;
   f.padTo = 0;
   f.pad = Pad::None;
   return one(std::move(out));
