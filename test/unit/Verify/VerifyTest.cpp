@@ -42,7 +42,7 @@ TEST_CASE("an unchecked part makes a verdict incomplete, an error makes it findi
 
 TEST_CASE("a warning alone leaves the verdict ok") {
   Fixture f;
-  f.diags.emit<Diag::NotSupported>({}, "budget", "nothing reads it");
+  f.diags.emit<Diag::NoExperts>({}, 2, "llama3");
   CHECK(verify(f.typed, {}, f.diags).verdict == Verdict::Ok);
 }
 
