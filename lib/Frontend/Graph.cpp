@@ -3,6 +3,7 @@
 // Everything is read, whatever was wrong before, so that one run shows all mistakes; only without axes there is nothing
 // that a layout could mean. The format is described in docs/graphs.md.
 #include "GraphReader.h"
+#include "shardc/Frontend/Sync.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace shardc {
@@ -30,9 +31,7 @@ std::optional<Module> GraphReader::read() {
   }
   bool axes = readAxes(reader);
   readSizes(reader.mapping("sizes"));
-  if (const ConfigNode *sync = reader.any("sync")) {
-    diags.emit<Diag::NotSupported>(sync->range, "sync", "how gradients are synchronised is not checked by this version");
-  }
+  const ConfigNode *sync = reader.any("sync");
   const ConfigNode *loss = reader.mapping("loss");
   if (axes) {
     readFunctions(reader);
@@ -49,6 +48,9 @@ std::optional<Module> GraphReader::read() {
       }
     }
     readLoss(loss, function.scope());
+    if (sync) {
+      addSync(*sync, module, diags);
+    }
   } else { // known all the same
     for (llvm::StringRef key : {"functions", "params", "buffers", "inputs", "constants", "ops", "types", "outputs", "boundaries"}) {
       reader.any(key);

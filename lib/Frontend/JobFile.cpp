@@ -137,8 +137,10 @@ std::optional<JobRequest> readJobFile(const ConfigNode &root, llvm::StringRef pa
       diags.emit<Diag::OutOfRange>(phase->range, "phase", "training or inference", "`" + phase->value + "`");
     }
   }
+  if (const ConfigNode *sync = reader.any("sync")) {
+    request.sync = std::make_shared<const ConfigNode>(*sync);
+  }
   static constexpr std::pair<llvm::StringLiteral, llvm::StringLiteral> later[] = {
-      {"sync", "how gradients are synchronised is not checked by this version"},
       {"allow", "this version cannot allow findings, all of them count"},
       {"budget", "this version does not compare memory or time with a budget"}};
   for (const auto &[key, why] : later) {

@@ -3,6 +3,7 @@
 // Each check is one function and one row of the table below; a larger one gets its own file and keeps its row here. Not
 // here: anything that a single operation or change can decide, which is Infer's.
 #include "shardc/Verify/Verify.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace shardc {
@@ -84,8 +85,42 @@ static void listPassedOver(const TypedModule &, Report &report, DiagnosticEngine
   }
 }
 
+// Gradients from the loss to the parameters, and what synchronises them.
+static void checkGradients(const TypedModule &typed, Report &report, DiagnosticEngine &diags) {
+  const Module &module = typed.module;
+  if (llvm::any_of(typed.instances, [](const Instance &i) { return i.failed; })) {
+    return; // what has no type was reported, and what rests on it is not known
+  }
+  const std::vector<ParamGradient> params = inferGradients(typed, diags);
+  const SyncPlan *plan = module.sync ? &*module.sync : nullptr;
+  report.gradients = synchronise(typed, params, plan);
+  if (plan) {
+    reportPlan(typed, params, diags);
+    reportSync(typed, report.gradients, diags);
+    reportNorm(typed, report.gradients, diags);
+    if (!params.empty() && !plan->name.empty()) {
+      report.assumes.push_back("gradients are synchronised by the rules of " + plan->name);
+    }
+    const bool apart = llvm::any_of(report.gradients, [](const SyncRow &r) { return !r.apart.empty(); });
+    if (apart && !plan->sameBits.empty()) {
+      report.assumes.push_back(plan->sameBits);
+    }
+  } else if (module.loss && !params.empty() && module.axes.world() > 1) {
+    report.unchecked.push_back({"synchronisation of gradients", "no rules are known"});
+  }
+  for (const SyncRow &row : report.gradients) {
+    if (row.verdict == SyncVerdict::Right && !row.condition.empty()) {
+      std::string text = "the gradient of `" + row.parameters + "` is reduced rightly only if " + row.condition;
+      if (!llvm::is_contained(report.assumes, text)) {
+        report.assumes.push_back(std::move(text));
+      }
+    }
+  }
+}
+
 static constexpr Check checks[] = {
     {"typed", "every value has a type", checkTyped},
+    {"gradients", "each gradient is reduced as its type needs it, and counted once in the clip norm", checkGradients},
     {"passed-over", "what was read but not used is listed as unchecked", listPassedOver},
     {"reinterprets", "what relabellings claim is listed as assumed", listReinterprets},
     {"inserted", "changes of layout that nobody declared are listed as assumed", listInserted},

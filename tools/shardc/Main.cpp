@@ -28,7 +28,7 @@ constexpr OptionRow optionRows[] = {
     {"--strategy", JobOptions, "NAME|FILE", "layouts and module boundaries, instead of the framework's own"},
     {"--phase", JobOptions, "training|inference", "inference: forward only"},
     {"--reshard", JobOptions, "refuse|insert", "a needed change of layout that nobody declared is an error, or inserted"},
-    {"--view", TypesOnly, "NAME", "whose axes types are written in, e.g. sparse; the first view otherwise"},
+    {"--view", ViewOptions, "NAME", "whose axes types are written in, e.g. sparse; the first view otherwise"},
     {"--module", TypesOnly, "PATTERN", "only modules whose path matches, e.g. 'layers.3.*'"},
     {"--format", NoOptions, "text|json", "for people, or for machines"},
     {"--fail-on", FailOptions, "error|warning|incomplete", "the least that makes the exit code 1"},

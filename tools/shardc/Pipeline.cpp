@@ -1,5 +1,6 @@
 // Pipeline: the phases in their order, each with what holds from there on. A table of contents: the work is elsewhere.
 #include "Pipeline.h"
+#include "shardc/Frontend/Sync.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/FileSystem.h"
 
@@ -92,7 +93,12 @@ std::optional<Module> moduleOfRequest(const JobRequest &request, JobRun &run, Re
   known.assumes = job->assumes;
   known.unchecked = job->unchecked;
   // The model as a program, with the strategy's layouts in it. Beyond this point every value has a shape.
-  return buildModule(*job, run.diags);
+  std::optional<Module> module = buildModule(*job, run.diags);
+  if (module) {
+    // What the framework does to gradients outside of it.
+    addSync(*job, request.sync.get(), *module, run.diags);
+  }
+  return module;
 }
 
 std::optional<Module> buildProgram(const Word *file, const Options &options, const Request &given, JobRun &run, Report &known) {

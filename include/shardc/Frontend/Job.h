@@ -44,6 +44,7 @@ struct JobRequest {
   std::optional<Located<std::string>> strategy;  // name or file
   std::vector<Located<std::string>> flags;       // what followed `--`, one argument each
   bool inference = false;                        // phase: inference
+  std::shared_ptr<const ConfigNode> sync;        // rules of synchronisation, or the name of some; may be null
   SourceRange range;                             // the request as a whole
 };
 

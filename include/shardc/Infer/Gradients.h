@@ -5,29 +5,35 @@
 // receives several contributions gets their common form.
 #pragma once
 
+#include "shardc/IR/Scale.h"
 #include "shardc/Infer/Infer.h"
-#include "shardc/Support/Rational.h"
 
 namespace shardc {
 
 // The gradient of one value. `type` has the value's dimensions; per atom its state is S, P, P(avg), V, or R: every rank
-// holds the whole gradient (written I where the value is I). The data is `scale` times the true gradient.
+// holds the whole gradient (written I where the value is I). The data is `scale` times the true gradient; for a value that
+// is P(avg) over n ranks the true one is that of a rank's own part: 1/n of the gradient of the mean.
 struct Gradient {
   Type type;
-  Rational scale;
+  Scale scale;
 };
 
-// The gradient of one parameter of one function under one signature, before any synchronisation.
+// The gradients of parameters that are alike: one function under one signature, one path but for the numbers of layers.
 struct ParamGradient {
   uint32_t instance = 0;
   ValueId param;
-  std::string path;                 // of the first instance: "layers.3.moe.experts.w1"
-  int64_t uses = 1;                 // parameters alike: one per call of the instance
-  std::optional<Gradient> gradient; // nothing: no gradient reaches it, or a fault was reported
+  std::string path;  // "layers.*.moe.experts.w1": numbers of modules alike are `*`
+  std::string first; // "layers.3.moe.experts.w1"
+  int64_t uses = 1;  // parameters alike
+  std::optional<Gradient> gradient;
+  bool faulty = false; // there is none because of a fault that was reported
 };
 
 // In order of first use. Emits a finding where contributions disagree, where a gradient is partial but needed whole, and
-// where the loss cannot start a backward pass.
+// where the loss cannot start a backward pass. Paths keep their numbers if the module's sync rules tell layers apart.
 std::vector<ParamGradient> inferGradients(const TypedModule &typed, DiagnosticEngine &diags);
+
+// Whether some parameter is trained at all.
+bool hasTrainable(const Module &module);
 
 } // namespace shardc

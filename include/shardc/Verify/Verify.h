@@ -5,7 +5,7 @@
 #pragma once
 
 #include "shardc/Frontend/Job.h"
-#include "shardc/Infer/Infer.h"
+#include "shardc/Verify/Sync.h"
 
 namespace shardc {
 
@@ -16,6 +16,7 @@ struct Report {
   Verdict verdict = Verdict::Unreadable;
   std::vector<std::string> assumes;
   std::vector<Unchecked> unchecked;
+  std::vector<SyncRow> gradients; // of trained parameters; empty where the program has none, or has values without a type
 };
 
 // One check over the whole program; it emits diagnostics, or adds to what is assumed or unchecked.
