@@ -93,6 +93,9 @@ ConfigFormat formatOf(llvm::StringRef name, llvm::StringRef text) {
   if (extension == ".json") {
     return ConfigFormat::Json;
   }
+  if (extension == ".hjson") {
+    return ConfigFormat::Hjson;
+  }
   if (extension == ".toml") {
     return ConfigFormat::Toml;
   }
@@ -149,6 +152,8 @@ std::optional<ConfigNode> parseConfig(FileId file, DiagnosticEngine &diags, Conf
     return parseJson(source);
   case ConfigFormat::Toml:
     return parseToml(source);
+  case ConfigFormat::Hjson:
+    return parseHjson(source);
   case ConfigFormat::Auto:
   case ConfigFormat::Yaml:
     return parseYaml(source);

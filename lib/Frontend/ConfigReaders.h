@@ -52,6 +52,7 @@ private:
 std::optional<ConfigNode> parseYaml(ConfigText &source);
 std::optional<ConfigNode> parseJson(ConfigText &source);
 std::optional<ConfigNode> parseToml(ConfigText &source);
+std::optional<ConfigNode> parseHjson(ConfigText &source);
 
 // The entries of one mapping while it is read. Most mappings are small and need no table.
 class EntryList {

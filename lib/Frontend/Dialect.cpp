@@ -3,6 +3,8 @@
 // One row per framework. Nothing here knows what a key means; a dialect's own files do.
 
 #include "shardc/Frontend/Dialect.h"
+#include "Colossalai.h"
+#include "DeepSpeed.h"
 #include "Torchtitan.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -11,9 +13,12 @@ namespace shardc {
 
 // Oldest first; a config without a version is read as the last one.
 static constexpr llvm::StringRef TorchtitanVersions[] = {"2026-08-05", "2026-08-10", "2026-08-20"};
+static constexpr llvm::StringRef ColossalaiVersions[] = {"0.5.0", "6466"};
 
 static const Dialect Dialects[] = {
     {"torchtitan", TorchtitanVersions, torchtitan::recognises, torchtitan::build},
+    {"deepspeed", deepspeed::versionList(), deepspeed::recognises, deepspeed::build, true},
+    {"colossalai", ColossalaiVersions, colossalai::recognises, colossalai::build},
 };
 
 llvm::ArrayRef<Dialect> allDialects() { return Dialects; }
@@ -89,7 +94,8 @@ std::optional<Job> buildJob(const JobRequest &request, DiagnosticEngine &diags) 
     if (isOldStyle(request, diags)) {
       return std::nullopt;
     }
-    config = readConfig(request.config->value, diags, ConfigFormat::Auto, request.config->range);
+    const bool hjson = dialect && dialect->readsHjson && llvm::StringRef(request.config->value).ends_with_insensitive(".json");
+    config = readConfig(request.config->value, diags, hjson ? ConfigFormat::Hjson : ConfigFormat::Auto, request.config->range);
     if (!config) {
       return std::nullopt;
     }

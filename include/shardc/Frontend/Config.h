@@ -28,7 +28,8 @@ inline ConfigNode::ConfigNode() = default;
 // What stands there, for a message: "`yes`", "the text `8`", "a list", "a mapping", "nothing".
 std::string describe(const ConfigNode &node);
 
-enum class ConfigFormat : uint8_t { Auto, Yaml, Json, Toml };
+// Hjson: JSON with comments and with quotes and commas left out, which some frameworks read from files called *.json.
+enum class ConfigFormat : uint8_t { Auto, Yaml, Json, Toml, Hjson };
 
 // Reads a file into `diags.sources()` and parses it; by extension, or by content for Auto. Emits and returns nothing for a
 // missing or unreadable file, a directory, a text that is not UTF-8, a syntax error, a duplicate key, an alias, nesting

@@ -13,6 +13,7 @@ struct Dialect {
   // Reads config and flags as `version` does, checks the framework's own rules and the gaps in them, and returns the job;
   // all violations are reported at once. Nothing if the job cannot be described.
   std::optional<Job> (*build)(const JobRequest &request, const ConfigNode *config, llvm::StringRef version, DiagnosticEngine &diags);
+  bool readsHjson = false; // a file called *.json is read as Hjson where the framework is named
 };
 llvm::ArrayRef<Dialect> allDialects();
 

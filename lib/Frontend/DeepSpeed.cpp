@@ -1,0 +1,182 @@
+// DeepSpeed: how DeepSpeed's config is read, from the file and flags to a job.
+//
+// The steps: what was written (settings), the model, degrees and their rules, batch sizes, how AutoTP cuts layers, views, and what
+// strategy and synchronisation ask for. What layouts and reductions follow is their matter (lib/Catalog), not said here.
+
+#include "DeepSpeed.h"
+
+namespace shardc::deepspeed {
+
+// In order: the commits that made folding, then the release that has it.
+static constexpr llvm::StringRef Versions[] = {"278c91948", "0d44a1d24", "8b1c04283", "7246b1460", "13dceecf5",
+                                               "b485a75e6", "42c4148de", "74cf2c2cc", "0.19.6"};
+
+llvm::ArrayRef<llvm::StringRef> versionList() { return Versions; }
+
+bool recognises(const ConfigNode &root) {
+  if (root.kind != ConfigNode::Kind::Mapping) {
+    return false;
+  }
+  for (llvm::StringRef key : {"train_batch_size", "train_micro_batch_size_per_gpu", "zero_optimization", "gradient_accumulation_steps"}) {
+    if (root.find(key)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+SourceRange placeOf(const Settings &settings, const Degrees &degrees, llvm::StringRef key) {
+  SourceRange place = settings.place(key);
+  return place.valid() ? place : degrees.worldRange;
+}
+
+static bool addModel(const Settings &settings, const JobRequest &request, Job &job) {
+  if (!request.model) {
+    settings.diags.emit<Diag::MissingKey>(request.range, "the job", "model").note("DeepSpeed's config names none");
+    return false;
+  }
+  return loadModel(*request.model, job, settings.diags);
+}
+
+// B, L and T of one micro-batch.
+static bool addTokens(const Settings &settings, const Degrees &d, int64_t rows, Job &job) {
+  constexpr llvm::StringLiteral Length = "launch.seq_len";
+  int64_t length = settings.integer(Length), batch = 0, all = 0;
+  if (length == 0) {
+    auto longest = job.sizes.find("max_context");
+    length = longest == job.sizes.end() ? 1 : longest->second.value;
+    job.assumes.push_back(llvm::formatv("sequences of {0} tokens, the model's longest: no flag `--launch.seq_len` says otherwise", length));
+  }
+  if (__builtin_mul_overflow(rows, d.dp, &batch) || __builtin_mul_overflow(batch, length, &all)) {
+    settings.diags.emit<Diag::OutOfRange>(placeOf(settings, d, "train_micro_batch_size_per_gpu"), "train_micro_batch_size_per_gpu",
+                                          "small enough for the tokens to be counted", rows);
+    return false;
+  }
+  job.sizes["B"] = {batch, placeOf(settings, d, "train_micro_batch_size_per_gpu")};
+  job.sizes["L"] = {length, placeOf(settings, d, Length)};
+  job.sizes["T"] = {all, placeOf(settings, d, Length)};
+  return true;
+}
+
+// Which code reduces the gradients of a step over tensor-parallel ranks: it has differed by optimizer.
+static std::string correctionPath(const Settings &settings) {
+  const int64_t stage = settings.integer("zero_optimization.stage");
+  const std::string accumulate = settings.text("data_types.grad_accum_dtype");
+  if (stage == 1 && settings.on("bf16.enabled") && accumulate != "bf16") {
+    return "bf16"; // BF16_Optimizer adds into its own buffers
+  }
+  if (stage == 1 && settings.on("zero_optimization.overlap_comm")) {
+    return "overlap";
+  }
+  return stage >= 2 ? "hook" : "engine";
+}
+
+static void addSwitches(const Settings &settings, const Degrees &d, Job &job) {
+  auto put = [&](llvm::StringRef name, bool value) { job.switches[name.str()] = value ? "true" : "false"; };
+  const int64_t stage = settings.integer("zero_optimization.stage");
+  const bool sum = settings.text("gradient_allreduce_op") == "sum";
+  // ZeRO 3 with reduce_scatter averages over all ranks that share parameters; all others sum over those of a sequence.
+  const bool meanOverAll = stage == 3 && settings.on("zero_optimization.reduce_scatter");
+  const std::string loss = settings.text("launch.loss");
+  put("tp", d.tp > 1);
+  put("sp", d.sp > 1);
+  put("pp", d.stages > 1);
+  put("ep", d.autoEP && d.ep > 1);
+  put("autoep", d.autoEP);
+  put("fold", d.folded);
+  put("folded", true);
+  put("inference", job.inference);
+  put("sum", sum);
+  put("ulysses", settings.integer("launch.sequence_parallel_size") > 1);
+  put("mean_over_sp", meanOverAll);
+  put("kv_copied", d.sp > 1 && job.sizes.count("G") && job.sizes.at("G").value % d.sp != 0);
+  // What a rank's loss is: the mean of its own tokens, or its share of the mean of all.
+  put("loss_mean_dp", loss == "mean" || (loss == "expected" && !sum));
+  put("loss_mean_sp", loss == "mean" || (loss == "expected" && meanOverAll));
+  put("loss_expected", loss == "expected");
+  put("heads_sharded", job.switches["tp_wq"] == "column" || job.switches["tp_wq_b"] == "column");
+  job.switches["stage"] = std::to_string(stage);
+  job.switches["path"] = correctionPath(settings);
+  job.switches["compute_dtype"] = settings.on("bf16.enabled") || settings.on("fp16.enabled") ? "bfloat16" : "float32";
+}
+
+static void addAssumptions(const Settings &settings, const Degrees &d, Job &job) {
+  job.assumes.push_back("DeepSpeed " + settings.version + ", strategy " + job.strategy);
+  if (!settings.place("gradient_clipping").valid() && settings.version == "0.19.6") {
+    job.assumes.push_back("`gradient_clipping` is at its default, 1.0: gradients are clipped");
+  }
+  if (settings.text("launch.loss") == "expected") {
+    const std::string sp =
+        job.switches["loss_mean_sp"] == "true" ? "the mean of its own tokens" : "its share of the mean over a sequence's ranks";
+    job.assumes.push_back(d.sp > 1 ? "the loss of a rank is what this ZeRO stage expects: " + sp
+                                   : "the loss of a rank is the mean of its own tokens");
+  }
+  if (settings.text("zero_optimization.stage") == "1" && job.switches["path"] == "bf16" && d.folded) {
+    job.assumes.push_back("bf16 with ZeRO 1 accumulates in BF16_Optimizer");
+  }
+  if (job.inference) {
+    job.assumes.push_back("inference: forward only");
+  }
+  for (const std::string &key : settings.autos) {
+    if (settings.framework.find(key)->layout) {
+      job.unchecked.push_back({"`" + key + "`", "it is `auto`, and the trainer that fills it in is not asked"});
+    }
+  }
+  if (d.stages > 1) {
+    job.unchecked.push_back({"the pipeline", "stages are counted, the schedule is not executed"});
+  }
+  if (job.switches["kv_copied"] == "true") {
+    job.unchecked.push_back({"key and value heads copied for Ulysses", "attention is checked as if every rank held all heads"});
+  }
+  for (auto [section, why] : {std::pair{"compression_training", "compressed weights and activations have no model here"},
+                              std::pair{"progressive_layer_drop", "dropped layers have no model here"},
+                              std::pair{"zero_optimization.zenflow", "gradients that are applied late have no model here"},
+                              std::pair{"sparse_attention", "attention in blocks has no model here"}}) {
+    if (settings.place(section).valid()) {
+      job.unchecked.push_back({"`" + std::string(section) + "`", why});
+    }
+  }
+}
+
+std::optional<Job> build(const JobRequest &request, const ConfigNode *config, llvm::StringRef version, DiagnosticEngine &diags) {
+  const std::optional<Framework> framework = loadFramework(diags);
+  if (!framework) {
+    return std::nullopt;
+  }
+  // What was written, each value with its place.
+  Settings settings(*framework, version, Versions, diags);
+  if (config) {
+    settings.readFile(*config);
+  }
+  settings.readFlags(request.flags);
+  settings.reportAuto();
+  settings.reportIdle();
+  Job job;
+  job.name = request.name;
+  job.framework = "deepspeed";
+  job.version = version.str();
+  job.strategy = request.strategy ? request.strategy->value : "deepspeed";
+  job.inference = request.inference;
+  // From here on every step goes on past the others' mistakes, so that one run shows all.
+  bool described = !settings.broken;
+  described &= addModel(settings, request, job);
+  const std::optional<Degrees> degrees = findDegrees(settings, request);
+  if (!degrees) {
+    return std::nullopt;
+  }
+  job.world = *request.world;
+  checkZero(settings, *degrees);
+  const int64_t rows = checkBatch(settings, *degrees, job);
+  if (degrees->valid) {
+    addViews(settings, *degrees, job);
+  }
+  described &= degrees->valid;
+  described &= addTokens(settings, *degrees, rows, job);
+  described &= addTensorParallel(settings, *degrees, job);
+  described &= checkModel(settings, *degrees, job);
+  addSwitches(settings, *degrees, job);
+  addAssumptions(settings, *degrees, job);
+  return described ? std::optional(std::move(job)) : std::nullopt;
+}
+
+} // namespace shardc::deepspeed
