@@ -4,6 +4,7 @@
 #include "shardc/Emit/Types.h"
 #include "shardc/IR/Text.h"
 #include "llvm/ADT/StringExtras.h"
+#include <map>
 
 namespace shardc {
 
@@ -19,8 +20,7 @@ struct TypeTexts {
 class JsonWriter {
 public:
   JsonWriter(llvm::json::OStream &stream, const TypedModule &program, const TypesOptions &options)
-      : json(stream), typed(program), expansion(program), filter(options.modulePattern),
-        view(options.view.empty() ? program.module.view : options.view), texts(program.module.types.size()) {}
+      : json(stream), typed(program), expansion(program), filter(options.modulePattern), view(options.view) {}
 
   void write() {
     std::vector<Located> moves;
@@ -35,11 +35,11 @@ public:
     json.attributeEnd();
     json.attributeArray("changes", [&] {
       for (const Located &at : moves) {
-        writeChange(at.value, forwardText(typed, *at.move, view), "forward");
+        writeChange(at.value, forwardText(typed, *at.move, viewOf(*at.instance)), "forward");
       }
       // The backward pass runs the other way round.
       for (const Located &at : llvm::reverse(moves)) {
-        if (const std::optional<MoveText> text = gradientText(typed, *at.instance, *at.move, view)) {
+        if (const std::optional<MoveText> text = gradientText(typed, *at.instance, *at.move, viewOf(*at.instance))) {
           writeChange(at.value, *text, "gradient");
         }
       }
@@ -53,15 +53,20 @@ private:
     const Move *move;
   };
 
-  const TypeTexts &textsOf(TypeId id) {
-    std::optional<TypeTexts> &text = texts[id.index];
+  // The view that was asked for, or that of the module a value stands in.
+  llvm::StringRef viewOf(const Instance &instance) const {
+    return view.empty() ? typed.module.viewOf(typed.module.function(instance.function)) : llvm::StringRef(view);
+  }
+
+  const TypeTexts &textsOf(TypeId id, llvm::StringRef vocabulary) {
+    std::optional<TypeTexts> &text = texts[{id.index, vocabulary}];
     if (!text) {
       const Module &module = typed.module;
       const Type &type = module.types[id];
       const std::optional<Type> gradient = type.grad ? dual(type, module.axes) : std::nullopt;
       text.emplace();
-      text->type = print(type, module, view);
-      text->gradient = gradient ? print(*gradient, module, view) : "none";
+      text->type = print(type, module, vocabulary);
+      text->gradient = gradient ? print(*gradient, module, vocabulary) : "none";
       for (int64_t extent : localShape(type, 0, module.axes)) {
         text->shape.push_back(extent < 0 ? llvm::json::Value(nullptr) : llvm::json::Value(extent));
       }
@@ -79,7 +84,7 @@ private:
         json.attribute("local_shape", nullptr);
         return;
       }
-      const TypeTexts &text = textsOf(id);
+      const TypeTexts &text = textsOf(id, viewOf(instance));
       json.attribute("type", jsonText(text.type));
       json.attribute("gradient", jsonText(text.gradient));
       json.attributeArray("local_shape", [&] {
@@ -114,7 +119,7 @@ private:
   Expansion expansion;
   ModuleFilter filter;
   std::string view;
-  std::vector<std::optional<TypeTexts>> texts;
+  std::map<std::pair<uint32_t, llvm::StringRef>, std::optional<TypeTexts>> texts;
 };
 
 } // namespace

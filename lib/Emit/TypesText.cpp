@@ -4,6 +4,7 @@
 #include "Expansion.h"
 #include "shardc/Emit/Types.h"
 #include "shardc/IR/Text.h"
+#include <map>
 
 namespace shardc {
 
@@ -12,8 +13,7 @@ namespace {
 class TreeWriter {
 public:
   TreeWriter(llvm::raw_ostream &stream, const TypedModule &program, const TypesOptions &options)
-      : out(stream), typed(program), module(program.module), expansion(program), filter(options.modulePattern),
-        view(options.view.empty() ? program.module.view : options.view), texts(program.module.types.size()) {}
+      : out(stream), typed(program), module(program.module), expansion(program), filter(options.modulePattern), view(options.view) {}
 
   void write() {
     out << module.name << ": " << module.axes.world() << " ranks\n";
@@ -38,13 +38,18 @@ private:
     bool isChange = false; // `type` and `gradient` then tell what it does
   };
 
-  const std::pair<std::string, std::string> &typeTexts(TypeId id) {
-    std::pair<std::string, std::string> &text = texts[id.index];
+  // The view that was asked for, or that of the module a value stands in.
+  llvm::StringRef viewOf(const Instance &instance) const {
+    return view.empty() ? module.viewOf(module.function(instance.function)) : llvm::StringRef(view);
+  }
+
+  const std::pair<std::string, std::string> &typeTexts(TypeId id, llvm::StringRef vocabulary) {
+    std::pair<std::string, std::string> &text = texts[{id.index, vocabulary}];
     if (text.first.empty()) {
       const Type &type = module.types[id];
-      text.first = print(type, module, view);
+      text.first = print(type, module, vocabulary);
       const std::optional<Type> gradient = type.grad ? dual(type, module.axes) : std::nullopt;
-      text.second = gradient ? print(*gradient, module, view) : "none";
+      text.second = gradient ? print(*gradient, module, vocabulary) : "none";
     }
     return text;
   }
@@ -54,8 +59,8 @@ private:
     Line line;
     line.name = (names.hidden[value.index] ? "-> " : "") + names.plain[value.index];
     const TypeId id = value.index < instance.values.size() ? instance.values[value.index] : TypeId();
-    line.type = id.valid() ? typeTexts(id).first : "unknown";
-    line.gradient = id.valid() ? typeTexts(id).second : "unknown";
+    line.type = id.valid() ? typeTexts(id, viewOf(instance)).first : "unknown";
+    line.gradient = id.valid() ? typeTexts(id, viewOf(instance)).second : "unknown";
     lines.push_back(std::move(line));
   }
 
@@ -76,8 +81,8 @@ private:
     Line line;
     line.isChange = true;
     line.name = names.plain[move.value.index];
-    line.type = "* " + changeText(forwardText(typed, move, view), true);
-    const std::optional<MoveText> gradient = gradientText(typed, instance, move, view);
+    line.type = "* " + changeText(forwardText(typed, move, viewOf(instance)), true);
+    const std::optional<MoveText> gradient = gradientText(typed, instance, move, viewOf(instance));
     line.gradient = gradient ? changeText(*gradient, false) : "none";
     if (move.inserted) {
       line.gradient += " (inserted)";
@@ -206,7 +211,7 @@ private:
   Expansion expansion;
   ModuleFilter filter;
   std::string view;
-  std::vector<std::pair<std::string, std::string>> texts; // per type: itself and its gradient
+  std::map<std::pair<uint32_t, llvm::StringRef>, std::pair<std::string, std::string>> texts; // by type and view
 };
 
 } // namespace

@@ -36,7 +36,8 @@ class ModuleBuilder {
 public:
   ModuleBuilder(const Job &j, ModelModules ms, Strategy s, DiagnosticEngine &d)
       : job(j), models(std::move(ms)), strategy(std::move(s)), diags(d), scope(job, defaults) {
-    defaults = {{"inference", j.inference ? "true" : "false"}, {"folded", "true"}, {"compute_dtype", "bfloat16"}, {"Lpad", "0"}, {"Lshort", "0"}};
+    defaults = {
+        {"inference", j.inference ? "true" : "false"}, {"folded", "true"}, {"compute_dtype", "bfloat16"}, {"Lpad", "0"}, {"Lshort", "0"}};
     job.sizes.insert(strategy.sizes.begin(), strategy.sizes.end());
   }
 
@@ -218,6 +219,7 @@ private:
     if (entry) {
       ParseEnv e = env();
       putLayout(type, entry->text.value, place, "`" + full + "`", e);
+      rememberView(module.function(frame.function), entry->text.value);
     } else {
       auto d = diags.emit<Diag::NoPlacement>(tensor.name.range, full);
       llvm::StringRef owner = llvm::StringRef(full).rsplit('.').first;
@@ -228,6 +230,18 @@ private:
     ValueId value = addValue(f, name(shown), ValueKind::Param, module.types.intern(type), tensor.name.range);
     f.values[value.index].declaredRange = place;
     body.define(tensor.name.value, value, tensor.name.range);
+  }
+
+  // A module whose parameters are laid out over another view's axes is printed in that view's words: `E@ep`.
+  void rememberView(Function &f, llvm::StringRef layout) {
+    for (const ViewSpec &view : module.axes.views()) {
+      for (const AxisSpec &axis : view.axes) {
+        const Axis *known = module.axes.find(axis.name);
+        if (view.name != module.view && known && known->view == view.name && layout.contains("@" + axis.name)) {
+          f.view = view.name;
+        }
+      }
+    }
   }
 
   // Puts the change that the strategy writes for a value, if any, behind it.
@@ -269,9 +283,9 @@ private:
 
   void addLoss(const ModelLine &result, ValueId value) {
     static constexpr std::pair<llvm::StringLiteral, LossKind> kinds[] = {{"local_mean", LossKind::LocalMean},
-                                                                       {"sum", LossKind::Sum},
-                                                                       {"global_mean", LossKind::GlobalMean},
-                                                                       {"invariant", LossKind::Invariant}};
+                                                                         {"sum", LossKind::Sum},
+                                                                         {"global_mean", LossKind::GlobalMean},
+                                                                         {"invariant", LossKind::Invariant}};
     for (const auto &[kindName, kind] : kinds) {
       if (result.loss == kindName) {
         module.loss = Loss{value, kind, result.text.range};
@@ -403,7 +417,6 @@ private:
   SizeTable sizes;
   std::map<std::string, FunctionId> built;
 };
-
 
 } // namespace
 

@@ -312,8 +312,16 @@ private:
       types.push_back(s.instance.values[v.index]);
       taints.push_back(s.tainted[v.index]);
     }
+    // Calls recurse here, in the gradients and in everything that walks the program.
+    static constexpr unsigned DeepestCalls = 512;
+    if (depth >= DeepestCalls) {
+      s.messages.push_back([range = op.range](int64_t, DiagnosticEngine &diags) { diags.emit<Diag::TooDeep>(range, DeepestCalls); });
+      return taintResults(s, op);
+    }
+    ++depth;
     llvm::StringRef name = module.names.str(op.instance);
     uint32_t callee = instantiate(op.callee, types, taints, s.path.empty() ? name.str() : s.path + "." + name.str());
+    --depth;
     s.instance.callees[index] = callee;
     const Function &f = module.function(op.callee);
     for (uint32_t r = 0; r < op.numResults && r < f.results.size(); ++r) {
@@ -350,6 +358,7 @@ private:
   TypedModule &typed;
   Module &module;
   InferOptions options;
+  unsigned depth = 0; // of calls
   std::map<uint32_t, Links> links;
   std::map<Key, uint32_t> known;
   std::vector<std::vector<bool>> taintedResults;           // per instance

@@ -24,8 +24,10 @@ class Reporter {
 public:
   Reporter(const Frame &f, const Op &o, llvm::ArrayRef<ValueId> ops, const Fault &ft)
       : frame(f), module(f.module), op(o), operands(ops), fault(ft) {
-    axes = module.axes.describe(fault.atoms, module.view);
+    axes = module.axes.describe(fault.atoms, view());
   }
+
+  llvm::StringRef view() const { return module.viewOf(frame.function); }
 
   std::string name(uint32_t operand) const {
     if (operand >= operands.size()) {
@@ -108,7 +110,7 @@ public:
         found.push_back(a);
       }
     }
-    return module.axes.describe(found, module.view);
+    return module.axes.describe(found, view());
   }
 
   std::string since(const Op &maker, ValueId, State state, uint32_t operand) const {
@@ -132,7 +134,7 @@ public:
   std::string fixText(const Fix &fix) const {
     llvm::StringRef primitive = primitiveName(fix.move.forward);
     std::string value = name(fix.operand);
-    std::string target = print(fix.changed, module, module.view);
+    std::string target = print(fix.changed, module, view());
     std::string verb = primitive.empty() ? formatv("relabel `{0}` as `{1}`", value, target).str()
                                          : formatv("{0} `{1}` to `{2}`", primitive, value, target).str();
     std::string what = opName();
@@ -201,17 +203,17 @@ Pending pend(Message m) {
   };
 }
 
-std::string writtenEnd(const Op &op, const Module &module) {
+std::string writtenEnd(const Op &op, const Module &module, llvm::StringRef view) {
   if (!op.attrs.valid()) {
     return "";
   }
-  return print(module.attrs[op.attrs.index].change, module, module.view);
+  return print(module.attrs[op.attrs.index].change, module, view);
 }
 
 std::function<DiagnosticBuilder(DiagnosticEngine &)> moveMessage(const Reporter &r) {
   const Fault &f = r.fault;
   SourceRange at = r.place();
-  std::string value = r.name(0), written = writtenEnd(r.op, r.module);
+  std::string value = r.name(0), written = writtenEnd(r.op, r.module, r.view());
   switch (f.kind) {
   case FaultKind::WrongSource:
     return emitter<Diag::WrongSource>(at, value, r.describe(0), written);
@@ -316,8 +318,8 @@ Pending reportWritten(const Frame &frame, ValueId value, TypeId inferred) {
   const Value &v = frame.function.values[value.index];
   Message m;
   m.emit = emitter<Diag::NotAsWritten>(v.declaredRange, frame.module.names.str(v.name).str(),
-                                       print(frame.module.types[v.declared], frame.module, frame.module.view),
-                                       print(frame.module.types[inferred], frame.module, frame.module.view));
+                                       print(frame.module.types[v.declared], frame.module, frame.module.viewOf(frame.function)),
+                                       print(frame.module.types[inferred], frame.module, frame.module.viewOf(frame.function)));
   m.labels.emplace_back(v.range, "made here");
   m.path = frame.path;
   return pend(std::move(m));

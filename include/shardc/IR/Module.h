@@ -61,6 +61,7 @@ struct Function {
   std::vector<ValueId> inputs;
   std::vector<ValueId> params;
   std::vector<ValueId> results;
+  std::string view; // vocabulary in which its types are printed first; empty: the module's
   SourceRange range;
 
   llvm::ArrayRef<ValueId> operandsOf(const Op &op) const { return llvm::ArrayRef(operands).slice(op.firstOperand, op.numOperands); }
@@ -93,6 +94,7 @@ struct Module {
 
   Function &function(FunctionId id) { return functions[id.index]; }
   const Function &function(FunctionId id) const { return functions[id.index]; }
+  llvm::StringRef viewOf(const Function &f) const { return f.view.empty() ? llvm::StringRef(view) : llvm::StringRef(f.view); }
 };
 
 // Appends an operation with new result values; names of results may be invalid (temporaries).
