@@ -380,7 +380,7 @@ struct BodyBuilder::Impl {
     if (!change) {
       return std::nullopt;
     }
-    if (change->parts.empty()) { // axes of one rank only
+    if (change->parts.empty() && change->gradientScale.isOne()) { // axes of one rank only
       return value;
     }
     Attrs attrs;

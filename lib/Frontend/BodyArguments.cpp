@@ -161,6 +161,7 @@ private:
       return false;
     }
     attrs.change.parts = std::move(c->parts);
+    attrs.change.gradientScale = std::move(c->gradientScale);
     return !gradientText || gradient(*gradientText);
   }
 

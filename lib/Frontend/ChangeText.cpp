@@ -1,19 +1,24 @@
 // ChangeText: reading changes of layout, `E@ep` or `P@tp -> T@tp; c@dp:t -> E@dp`.
 //
-//   change   = part { ";" part }
-//   part     = [ endpoint "->" ] endpoint
+//   change   = part { ";" part }, of which one may be "gradient" ( "*" | "/" ) factor { ( "*" | "/" ) factor }
+//   part     = [ endpoint "->" ] endpoint [ "gradient" endpoint "->" endpoint ]
 //   endpoint = what [ "@" axes ] [ ":" origin ] [ "pad" ]
 //   what     = R I V P, P(avg) P(max) P(min), replicate invariant varying partial, S(0) S(-1), or the name of a dimension
 //   axes     = axis | "(" axis { "," axis } ")"
 //
+//   factor   = an integer, or the name of an axis: the number of its ranks
+//
 // A letter is a state even where a dimension has the same name, but for V: where a size is called V (a vocabulary), `V` is
 // that dimension, and the state is `varying`.
+//
+// What stands behind `gradient` is the framework's own gradient of this part, in place of the table's.
 //
 // Both ends of a part stand on the same axes. Two shorter forms say the same: an end without axes takes those of the other
 // end, and a shard may list the axes that stay in front of those that move: `P@tp -> T@(dp,tp)` moves tp and asks that dp
 // shards T already, `T@(dp,tp) -> T@dp` gathers tp.
 #include "Expr.h"
 #include "shardc/Frontend/Body.h"
+#include "shardc/Frontend/Config.h"
 
 namespace shardc {
 namespace {
@@ -52,13 +57,87 @@ public:
       return fail(text, "it is empty; write for example `P@tp -> R@tp`"), std::nullopt;
     }
     for (Piece piece : pieces) {
-      good &= part(piece, change);
+      good &= isScaler(piece.text) ? scaler(piece.sub(8, piece.text.size()).trim(), change) : declaredPart(piece, change);
     }
+    completeGradients(change);
     return good ? std::optional(change) : std::nullopt;
   }
 
 private:
   void fail(Piece at, const llvm::Twine &why) { env.diags.emit<Diag::BadChange>(at.range, why.str()); }
+
+  static bool isScaler(llvm::StringRef text) {
+    return text.consume_front("gradient") && (text.ltrim().starts_with("*") || text.ltrim().starts_with("/"));
+  }
+
+  // `* dp / ep`: what the gradient is multiplied by.
+  bool scaler(Piece text, Change &change) {
+    while (!text.empty()) {
+      const bool over = text.text.starts_with("/");
+      if (!over && !text.text.starts_with("*")) {
+        return fail(text, "factors are joined by `*` and `/`"), false;
+      }
+      Piece rest = text.sub(1, text.text.size()).trim();
+      const Piece word = rest.sub(0, std::min(rest.text.find_first_of("*/ \t"), rest.text.size()));
+      if (std::optional<int64_t> number = parseInteger(word.text); number && *number > 0) {
+        change.gradientScale.multiply(over ? Rational{1, *number} : Rational{*number, 1});
+      } else if (const std::optional<Atoms> atoms = env.module.axes.findAtoms(word.text)) {
+        for (AtomId atom : *atoms) {
+          change.gradientScale.multiplyRanks(env.module.axes, atom, over ? -1 : 1);
+        }
+      } else {
+        return fail(word.empty() ? text : word, "a gradient is scaled by numbers above 0 and by axes"), false;
+      }
+      text = rest.sub(word.text.size(), rest.text.size()).trim();
+    }
+    return true;
+  }
+
+  // `c@tp -> I@tp gradient P@tp -> c@tp`.
+  bool declaredPart(Piece text, Change &change) {
+    constexpr llvm::StringLiteral Word = " gradient ";
+    const size_t at = text.text.find(Word);
+    if (at == llvm::StringRef::npos) {
+      return part(text, change);
+    }
+    const size_t first = change.parts.size();
+    const Piece written = text.sub(at + Word.size(), text.text.size()).trim();
+    Change declared;
+    if (!part(text.sub(0, at).trim(), change) || !part(written, declared)) {
+      return false;
+    }
+    if (change.parts.size() == first && declared.parts.empty()) { // axes of one rank
+      return true;
+    }
+    const bool fits = change.parts.size() == first + 1 && declared.parts.size() == 1 && declared.parts[0].from &&
+                      declared.parts[0].atoms == change.parts[first].atoms;
+    if (!fits) {
+      return fail(written, "a gradient has `src -> dst` for the axes of its part"), false;
+    }
+    completeGradients(change, first);
+    change.declaredGradient.emplace_back(*declared.parts[0].from, declared.parts[0].to);
+    return true;
+  }
+
+  // Parts without a gradient of their own have the table's, once one part has its own.
+  static void completeGradients(Change &change) {
+    if (!change.declaredGradient.empty()) {
+      completeGradients(change, change.parts.size());
+    }
+  }
+
+  static void completeGradients(Change &change, size_t parts) {
+    while (change.declaredGradient.size() < parts) {
+      const AxisChange &p = change.parts[change.declaredGradient.size()];
+      const ChangeRow *row = p.from ? findChange(p.from->state, p.to.state) : nullptr;
+      Endpoint from = p.to, to = p.from.value_or(Endpoint());
+      if (row && row->gradient) {
+        from.state = row->gradient->first;
+        to.state = row->gradient->second;
+      }
+      change.declaredGradient.emplace_back(from, to);
+    }
+  }
 
   bool part(Piece text, Change &change) {
     size_t arrow = text.text.find("->");

@@ -72,6 +72,10 @@ public:
       text += part.from ? endpoint(*part.from, part.atoms) + " -> " : "";
       text += endpoint(part.to, part.atoms);
     }
+    if (!c.gradientScale.isOne()) {
+      const std::string formula = c.gradientScale.formula(m.axes, view);
+      text += (text.empty() ? "gradient * " : "; gradient * ") + (formula.empty() ? c.gradientScale.text() : formula);
+    }
     return text;
   }
 

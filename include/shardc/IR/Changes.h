@@ -4,6 +4,7 @@
 // which collective turns a partial value into a shard.
 #pragma once
 
+#include "shardc/IR/Scale.h"
 #include "shardc/IR/Types.h"
 
 namespace shardc {
@@ -68,6 +69,8 @@ struct Change {
   std::string reinterpretReason; // not empty: reinterpret
   // The framework's own gradient instead of the table's, per part; empty: the table's.
   llvm::SmallVector<std::pair<Endpoint, Endpoint>, 1> declaredGradient;
+  // What the framework multiplies the gradient by on its way back: `gradient * sp`. The value itself stays as it is.
+  Scale gradientScale;
   bool operator==(const Change &) const = default;
 };
 
