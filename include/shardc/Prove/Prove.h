@@ -1,0 +1,53 @@
+// Prove: the second road to a verdict. The program runs rank by rank and on one device, in exact arithmetic, forward and
+// backward and through the synchronisation of gradients; results are compared with ==.
+//
+// The checker says why a layout is right; this says that it is. Neither uses the other's rules. It does not choose sizes:
+// a job is made small before it comes here.
+#pragma once
+
+#include "shardc/Infer/Gradients.h"
+
+namespace shardc {
+
+struct ProveOptions {
+  uint64_t seed = 1;
+  bool backward = true;
+};
+
+// Something that is not what one device computes.
+struct Refutation {
+  std::string value; // "layers.0.attention.o"
+  std::string text;  // "rank 1 holds other values than ..."
+  SourceRange range;
+  bool gradient = false;
+};
+
+// One parameter's gradient against the true one. Nothing where it is no rational multiple.
+struct ParameterProof {
+  std::string path;
+  std::optional<Rational> ratio;  // before synchronisation, summed (or as it stands) by its inferred type
+  std::optional<Rational> synced; // after it, on every rank alike
+  std::optional<Rational> mean;   // where the ranks differ: their mean after synchronisation
+  bool none = false;              // no gradient reaches it
+  SourceRange range;
+};
+
+struct Proof {
+  std::vector<Refutation> refutations; // in order of execution
+  std::vector<ParameterProof> parameters;
+  std::string unable;   // why it could not run, or could not run to the end; "" if it did
+  SourceRange where;    // of what could not run
+  bool synchronised = false;
+  int64_t ranks = 0;
+  int64_t compared = 0; // values, forward and gradients
+  int64_t elements = 0; // of all of them on all ranks
+  bool holds() const { return refutations.empty() && unable.empty(); }
+};
+
+// Runs a program whose types were inferred without a fault. Extents must be numbers.
+Proof prove(const TypedModule &typed, const ProveOptions &options);
+
+// Elements that all ranks together hold of all values; nothing on overflow or where an extent is no number.
+std::optional<int64_t> proofElements(const TypedModule &typed);
+
+} // namespace shardc

@@ -1,0 +1,185 @@
+// Parameters: each one's gradient against the true one, before and after the framework has synchronised it.
+//
+// A gradient that is k times the true one, in every element and with k a ratio of small integers, is reported as that ratio:
+// nothing is compared within a tolerance. After synchronisation the ranks are looked at one by one, so that "each rank wrong,
+// their mean right" is seen as such.
+#include "Execution.h"
+#include "llvm/ADT/STLExtras.h"
+#include "shardc/Verify/Sync.h"
+#include <map>
+
+namespace shardc {
+namespace {
+
+// A scale as a number, with or without the group sizes that it is made of.
+[[maybe_unused]] const Rational &numberOf(const Rational &r) { return r; }
+template <class Scale> const Rational &numberOf(const Scale &s) { return s.value; }
+
+constexpr int64_t Largest = 1 << 20;
+
+// k as a ratio of two small integers.
+std::optional<Rational> asRational(Element k) {
+  for (int64_t den = 1; den <= 4096; ++den) {
+    const Element num = multiply(k, fromInteger(den));
+    if (num < Largest || Prime - num < Largest) {
+      const int64_t signedNum = num < Largest ? static_cast<int64_t>(num) : -static_cast<int64_t>(Prime - num);
+      const int64_t common = std::max<int64_t>(std::gcd(signedNum, den), 1);
+      Rational r;
+      r.num = signedNum / common;
+      r.den = den / common;
+      return r;
+    }
+  }
+  return std::nullopt;
+}
+
+// held = k * part in every element. Elements may be few or none: then any ratio fits, and 1 is said.
+struct RatioFinder {
+  std::optional<Element> ratio;
+  bool possible = true;
+
+  // One inverse per finder: the first element gives k, the others are checked by products.
+  void check(llvm::ArrayRef<Element> held, llvm::ArrayRef<Element> part) {
+    possible &= held.size() == part.size();
+    for (size_t i = 0; possible && i < held.size(); ++i) {
+      if (!ratio && part[i] != 0) {
+        ratio = multiply(held[i], inverse(part[i]));
+      }
+      possible = ratio ? multiply(*ratio, part[i]) == held[i] : held[i] == 0;
+    }
+  }
+  std::optional<Rational> result() const { return possible ? asRational(ratio.value_or(1)) : std::nullopt; }
+};
+
+void multiplyAll(Tensor &t, const Rational &by) {
+  const Element k = multiply(fromInteger(by.num), inverse(fromInteger(by.den)));
+  for (Element &e : t.data) {
+    e = multiply(e, k);
+  }
+}
+
+} // namespace
+
+void Execution::visitParams(const Frame &frame, llvm::function_ref<void(const Frame &, ValueId)> visit) {
+  for (const auto &callee : frame.callees) {
+    if (callee && !callee->grads.empty()) {
+      visitParams(*callee, visit);
+    }
+  }
+  for (ValueId v : functionOf(frame).params) {
+    visit(frame, v);
+  }
+}
+
+void Execution::judgeParameters(Frame &root) {
+  SourceManager sources;
+  DiagnosticEngine discarded(sources);
+  const std::vector<ParamGradient> claims = inferGradients(typed, discarded);
+  std::map<std::pair<uint32_t, uint32_t>, std::vector<const ParamGradient *>> known;
+  for (const ParamGradient &c : claims) {
+    known[{c.instance, c.param.index}].push_back(&c);
+  }
+  proof.synchronised = module.sync.has_value();
+  visitParams(root, [&](const Frame &frame, ValueId v) {
+    if (!typeOf(frame, v)->grad || isVarying(*typeOf(frame, v))) {
+      return;
+    }
+    const auto &list = known[{frame.instance, v.index}];
+    const std::string name = nameOf(frame, v);
+    const ParamGradient *claim = list.empty() ? nullptr : list.front();
+    for (const ParamGradient *c : list) {
+      claim = c->path == name ? c : claim;
+    }
+    judgeParameter(frame, v, claim && claim->gradient ? &*claim->gradient : nullptr);
+  });
+}
+
+void Execution::judgeParameter(const Frame &frame, ValueId v, const Gradient *claimed) {
+  const Type &t = *typeOf(frame, v);
+  ParameterProof result;
+  result.path = nameOf(frame, v);
+  result.range = functionOf(frame).values[v.index].range;
+  if (frame.grads[v.index].failed || !frame.wholeGrads[v.index]) {
+    result.none = true;
+    proof.parameters.push_back(std::move(result));
+    return;
+  }
+  ++proof.compared;
+  Spread g = frame.grads[v.index];
+  const Tensor &whole = *frame.wholeGrads[v.index];
+  if (claimed) {
+    Tensor expected = whole;
+    multiplyAll(expected, numberOf(claimed->scale));
+    std::string wrong = compareSpread(g, expected, claimed->type, ranks, module);
+    result.ratio = wrong.empty() ? std::optional(numberOf(claimed->scale)) : std::nullopt;
+    if (!wrong.empty()) {
+      refute(frame, v, std::move(wrong), true);
+    }
+  }
+  if (module.sync && synchronise(result.path, g, t)) {
+    RatioFinder all;
+    RatioFinder mean;
+    llvm::SmallVector<AtomId, 8> sharding;
+    for (AtomId a : activeAtoms(t)) {
+      if (stateOf(t, a) == State::S) {
+        sharding.push_back(a);
+      }
+    }
+    std::map<std::vector<int64_t>, std::pair<Tensor, int64_t>> sums; // per part: of all ranks that hold it
+    for (size_t i = 0; i < ranks.list.size(); ++i) {
+      const std::optional<Tensor> part = cut(whole, t, ranks.list[i], module.axes);
+      all.check(g.ranks[i].data, part ? part->data : std::vector<Element>());
+      std::vector<int64_t> key;
+      for (AtomId a : sharding) {
+        key.push_back(module.axes.coordinate(ranks.list[i], a));
+      }
+      auto [it, isNew] = sums.try_emplace(key, g.ranks[i], 1);
+      for (size_t e = 0; !isNew && e < it->second.first.data.size(); ++e) {
+        it->second.first.data[e] = add(it->second.first.data[e], g.ranks[i].data[e]);
+      }
+      it->second.second += isNew ? 0 : 1;
+    }
+    result.synced = all.result();
+    for (size_t i = 0; !result.synced && i < ranks.list.size(); ++i) {
+      std::vector<int64_t> key;
+      for (AtomId a : sharding) {
+        key.push_back(module.axes.coordinate(ranks.list[i], a));
+      }
+      Tensor average = sums[key].first;
+      Rational share;
+      share.den = sums[key].second;
+      multiplyAll(average, share);
+      const std::optional<Tensor> part = cut(whole, t, ranks.list[i], module.axes);
+      mean.check(average.data, part ? part->data : std::vector<Element>());
+    }
+    result.mean = result.synced ? std::nullopt : mean.result();
+  }
+  proof.parameters.push_back(std::move(result));
+}
+
+// Runs the rules of the parameter's family; false if no family has it.
+bool Execution::synchronise(const std::string &path, Spread &g, const Type &type) {
+  for (const SyncFamily &family : module.sync->families) {
+    if (llvm::none_of(family.patterns, [&](const std::string &p) { return matchesPattern(path, p); })) {
+      continue;
+    }
+    for (const SyncRule &rule : family.rules) {
+      if (rule.op != SyncOp::None && !rule.over.empty()) {
+        Spread next;
+        std::string error;
+        const Primitive p = rule.op == SyncOp::Average ? Primitive::AllReduceMean : Primitive::AllReduce;
+        if (!exchange({p, &type, &type, rule.over}, g, ranks, module, next, error)) {
+          return false;
+        }
+        g = std::move(next);
+      }
+      for (Tensor &t : g.ranks) {
+        multiplyAll(t, numberOf(rule.scale));
+      }
+    }
+    return true;
+  }
+  return false;
+}
+
+} // namespace shardc
