@@ -78,7 +78,7 @@ uint64_t rowHash(uint64_t key, const Element *row, size_t n) {
 class Attend {
 public:
   Attend(KernelCall &c, const Heads &h) : call(c), heads(h), key(keyedWord(7, static_cast<uint64_t>(h.window))) {
-    for (size_t r = 0; r < call.in[1]->data.size() / std::max<size_t>(heads.x, 1); ++r) {
+    for (size_t r = 0; r < heads.batch * heads.s * heads.heads; ++r) {
       keys.push_back(rowHash(key + 1, call.in[1]->data.data() + r * heads.x, heads.x));
     }
   }
