@@ -87,8 +87,8 @@ private:
     rests.push_back(llvm::is_contained(taints, true));
     for (ValueId v : s.function->results) {
       taintedResults.back().push_back(s.tainted[v.index]);
-      s.instance.failed |= !s.instance.values[v.index].valid();
     }
+    s.instance.failed = !s.messages.empty() || llvm::is_contained(s.tainted, true);
     typed.instances.push_back(std::move(s.instance));
     for (Pending &m : s.messages) {
       pending.emplace_back(index, std::move(m));
