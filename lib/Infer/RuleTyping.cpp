@@ -276,7 +276,13 @@ private:
       if (!attrs || next >= attrs->dims.size()) {
         return fail(FaultKind::BadAttribute, 0, 0, {}, {}, "the new dimension is missing");
       }
-      fresh.push_back({uint32_t(stars + f), attrs->dims[next++]});
+      const Dim &written = attrs->dims[next++];
+      for (AtomId a : atomsOf(written)) {
+        if (!allReplicated(a)) {
+          return fail(FaultKind::NewNeedsReplicated, 0, 0, {a}, dimName(written, context.module));
+        }
+      }
+      fresh.push_back({uint32_t(stars + f), written});
     }
     return true;
   }
@@ -357,11 +363,6 @@ private:
         bool free = llvm::all_of(wanted, [&](AtomId a) { return allReplicated(a); });
         if (free && result.dims[d].factors.size() == 1) {
           result.dims[d].factors[0].atoms.assign(wanted.begin(), wanted.end());
-        }
-      }
-      for (AtomId a : atoms) {
-        if (!allReplicated(a)) {
-          fail(FaultKind::NewNeedsReplicated, 0, 0, {a}, dimName(written, context.module));
         }
       }
     }

@@ -27,6 +27,11 @@ Typed typeDispatch(TypingContext &context, Operands operands) {
   if (!attrs || attrs->dims.size() != 1) {
     return failed(FaultKind::BadAttribute, 0, 0, {}, {}, "the dimension of experts is missing");
   }
+  for (const Factor &f : attrs->dims[0].factors) {
+    if (!f.atoms.empty()) { // each rank fills slots of all experts; to keep some is a change of layout
+      return failed(FaultKind::BadAttribute, 0, 0, {}, {}, "the experts cannot be sharded here; redistribute the slots");
+    }
+  }
   Typed typed = typeByRule(context, rule, opInfo(OpKind::Dispatch).linear, Reducer::Sum, operands);
   if (typed.fault) {
     return typed;

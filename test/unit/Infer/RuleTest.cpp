@@ -198,6 +198,7 @@ TEST_CASE("experts: dispatch and combine") {
        "f32[T@tp, D]"},
       {"x: f32[T@tp, D]; i: i64[T@tp, K]; w: f32[T@tp, K]", "z = combine(redistribute(dispatch(x, i), E@tp), i, w)", "!shard-conflict"},
       {"x: f32[T, D] P@tp; i: i64[T, K]; w: f32[T, K]", "z = combine(dispatch(x, i), i, w)", "f32[T, D] P@tp"},
+      {"x: f32[T, D]; i: i64[T, K]", "z = dispatch(x, i, E@tp)", "!bad-attribute"},
       {"x: f32[T, D]; i: i64[T, K]; j: i64[T, K]; w: f32[T, K]", "z = combine(dispatch(x, i), j, w)", "!other-slots"},
   });
 }
