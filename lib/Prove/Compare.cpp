@@ -21,8 +21,10 @@ public:
       varying |= s == State::V;
       if (isPartial(s)) {
         partial.push_back(a);
-        kind = s;
-        mixed |= stateOf(type, partial.front()) != s;
+        kind = s == State::PAvg ? State::P : s;
+        mean *= s == State::PAvg ? axes.atom(a).size : 1;
+        const State first = stateOf(type, partial.front());
+        mixed |= (first == State::PAvg ? State::P : first) != kind;
       }
     }
     std::string wrong = replicas();
@@ -90,8 +92,8 @@ private:
         out.data[e] = kind == State::PMax ? std::max(a, b) : kind == State::PMin ? std::min(a, b) : add(a, b);
       }
     }
-    if (kind == State::PAvg) {
-      const Element share = inverse(fromInteger(static_cast<int64_t>(group.size())));
+    if (mean != 1) {
+      const Element share = inverse(fromInteger(mean));
       for (Element &e : out.data) {
         e = multiply(e, share);
       }
@@ -151,6 +153,7 @@ private:
   const Axes &axes;
   llvm::SmallVector<AtomId, 4> partial;
   State kind = State::P;
+  int64_t mean = 1; // of sums: the number of ranks that a mean is taken over
   bool varying = false;
   bool mixed = false;
 };

@@ -30,7 +30,9 @@ bool leading(const Tensor &t, size_t behind, size_t &batch, size_t &rows) {
     batch *= static_cast<size_t>(t.extent(i));
   }
   rows = t.dims[d].empty() ? 1 : static_cast<size_t>(t.dims[d].back());
-  batch *= rows == 0 ? 1 : static_cast<size_t>(t.extent(d)) / rows;
+  for (size_t f = 0; f + 1 < t.dims[d].size(); ++f) {
+    batch *= static_cast<size_t>(t.dims[d][f]);
+  }
   return true;
 }
 

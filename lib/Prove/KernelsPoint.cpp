@@ -236,13 +236,17 @@ std::optional<int64_t> repeats(KernelCall &call, bool heads) {
   if (!dims || call.in[0]->slots) {
     return std::nullopt;
   }
-  const int64_t have = call.in[0]->size();
-  const int64_t want = makeTensor(*dims).size();
-  const size_t keep = heads ? 2 : 1;
-  if (call.in[0]->dims.size() < keep || have == 0 || want % have != 0) {
+  const Tensor &x = *call.in[0];
+  const size_t at = dims->size() - std::min<size_t>(dims->size(), 2); // the new heads
+  if (dims->size() < 2 || x.dims.size() + (heads ? 0 : 1) != dims->size()) {
     return std::nullopt;
   }
-  return want / have;
+  const int64_t have = heads ? x.extent(at) : 1;
+  const int64_t want = product((*dims)[at]);
+  if (have == 0 ? want != 0 : want % have != 0 || makeTensor(*dims).size() != x.size() * (want / have)) {
+    return std::nullopt;
+  }
+  return have == 0 ? 1 : want / have;
 }
 
 bool copyForward(KernelCall &call, Tensors &out) {

@@ -133,6 +133,15 @@ Shape localDims(const Type &t, int64_t rank, const Axes &axes) {
   return out;
 }
 
+// Elements of the dimensions in front of d; of slots their rows. There may be some where d itself is empty.
+static size_t outerOf(const Tensor &t, size_t d) {
+  int64_t n = t.slots ? t.rows() : 1;
+  for (size_t i = t.slots ? 2 : 0; i < d; ++i) {
+    n *= t.extent(i);
+  }
+  return static_cast<size_t>(n);
+}
+
 Tensor pick(const Tensor &t, size_t d, llvm::ArrayRef<int64_t> positions) {
   Tensor out;
   out.dims = t.dims;
@@ -140,7 +149,7 @@ Tensor pick(const Tensor &t, size_t d, llvm::ArrayRef<int64_t> positions) {
   out.slots = t.slots;
   const auto inner = static_cast<size_t>(t.inner(d + 1));
   const auto extent = static_cast<size_t>(t.extent(d));
-  const size_t outer = extent * inner == 0 ? 0 : t.data.size() / (extent * inner);
+  const size_t outer = outerOf(t, d);
   out.data.assign(outer * positions.size() * inner, 0);
   for (size_t o = 0; o < outer; ++o) {
     for (size_t i = 0; i < positions.size(); ++i) {
@@ -159,11 +168,7 @@ Tensor place(llvm::ArrayRef<const Tensor *> parts, size_t d, llvm::ArrayRef<std:
   out.dims[d].assign(1, extent);
   out.slots = parts[0]->slots;
   const auto inner = static_cast<size_t>(parts[0]->inner(d + 1));
-  size_t outer = 0;
-  for (const Tensor *t : parts) {
-    const auto own = static_cast<size_t>(t->extent(d)) * inner;
-    outer = own == 0 ? outer : t->data.size() / own;
-  }
+  const size_t outer = outerOf(*parts[0], d);
   out.data.assign(outer * static_cast<size_t>(extent) * inner, 0);
   for (size_t p = 0; p < parts.size(); ++p) {
     const auto own = static_cast<size_t>(parts[p]->extent(d));
