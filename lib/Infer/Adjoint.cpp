@@ -203,6 +203,15 @@ Slot Adjoint::changed(llvm::ArrayRef<Move> moves, const Change *change, const Ty
   Scale scale = table.scale(in.scale);
   if (change) {
     scale.multiply(change->gradientScale);
+    for (const AxisChange &part : change->parts) { // what is nothing forward can still have a declared gradient
+      const bool moved = llvm::any_of(moves, [&](const Move &m) { return m.atoms == part.atoms; });
+      Move still;
+      still.atoms = part.atoms;
+      still.from = still.to = part.atoms.empty() ? State::R : stateOf(operand, part.atoms[0]);
+      if (!moved && !change->declaredGradient.empty() && !runMove(still, change, arrives, states, scale, fault)) {
+        return {{}, 0, true};
+      }
+    }
   }
   for (const Move &m : llvm::reverse(moves)) {
     if (!runMove(m, change, arrives, states, scale, fault)) {

@@ -129,6 +129,7 @@ private:
   void operation(const Instance &instance, const Function &f, uint32_t i, std::vector<Slot> &grads) {
     const Op &op = f.ops[i];
     llvm::ArrayRef<ValueId> operands = f.operandsOf(op);
+    bool told = false; // what arrives wrongly is wrong for all operands
     for (uint32_t k = 0; k < operands.size(); ++k) {
       const TypeId type = instance.values[operands[k].index];
       for (uint32_t r = 0; r < op.numResults && needsGradient(type); ++r) {
@@ -141,9 +142,10 @@ private:
         if (in.known()) {
           std::optional<AdjointFault> fault;
           out = adjoint.run(instance, i, k, type, resultType, in, fault);
-          if (fault) {
+          if (fault && !told) {
             report(f, op, *fault);
           }
+          told |= fault.has_value();
         }
         add(f, op, operands[k], grads[operands[k].index], out);
       }

@@ -333,7 +333,7 @@ TEST_CASE("mistakes in a graph file are reported where they stand", "[graph]") {
       {"loss: {value: y, kind: sum}\n", {"5:15 unknown-name"}},
       {"inputs:\n  x: f32[T]\nloss: {value: x, kind: median}\n", {"7:24 out-of-range"}},
       {"loss: {kind: sum}\n", {"5:7 missing-key"}},
-      {"sync: {x: tp}\n", {"5:7 not-supported"}},
+      {"sync: {x: tp}\n", {"5:8 unknown-key"}},
       {"functions:\n  f: {inputs: [x], ops: [y = silu(x)], returns: y}\n", {"6:3 uncalled-function"}},
       {"functions:\n  f: {inputs: [x], outs: x, returns: x}\nops:\n  - y = f(x)\n", {"6:20 unknown-key", "8:11 unknown-name"}},
       {"functions:\n  f:\n    inputs: [x]\n    ops:\n    - y = g(x)\n    returns: y\n  g: {inputs: [x], returns: x}\n",
