@@ -47,8 +47,13 @@ std::vector<std::string> columns(const SyncRow &row, const Module &module, llvm:
   if (row.verdict == SyncVerdict::Right && !row.condition.empty()) {
     verdict += ", only if " + row.condition;
   }
-  return {row.family, row.parameters, std::to_string(row.count), row.gradient ? print(row.gradient->type, module, view) : "none",
-          row.sync, row.gradient ? row.scale.describe(module.axes, view) : "-", verdict};
+  return {row.family,
+          row.parameters,
+          std::to_string(row.count),
+          row.gradient ? print(row.gradient->type, module, view) : "none",
+          row.sync,
+          row.gradient ? row.scale.describe(module.axes, view) : "-",
+          verdict};
 }
 
 void writeTable(llvm::raw_ostream &out, const std::vector<std::vector<std::string>> &table) {
@@ -97,7 +102,8 @@ void writeGradsText(llvm::raw_ostream &out, const JobReport &job, llvm::StringRe
   for (const NormGroup &g : norms) {
     const int64_t ranks = module.axes.product(g.norm.over);
     out << "  over " << (g.norm.over.empty() ? "no other ranks" : namesOf(module.axes, g.norm.over, shown)) << " (" << ranks
-        << (ranks == 1 ? " rank" : " ranks") << (g.norm.once.empty() ? "" : ", copies once") << "): " << llvm::join(g.families, ", ") << '\n';
+        << (ranks == 1 ? " rank" : " ranks") << (g.norm.once.empty() ? "" : ", copies once") << "): " << llvm::join(g.families, ", ")
+        << '\n';
   }
 }
 

@@ -10,9 +10,9 @@ struct ModelTensor {
   Located<std::string> name;
   Condition when;
   DType dtype = DType::BF16;
-  bool buffer = false;                     // nothing trains it: not a parameter
-  std::vector<Located<std::string>> dims;  // names of sizes, arguments of the module, products
-  Located<std::string> as;                 // another full name, for a parameter that two modules share
+  bool buffer = false;                    // nothing trains it: not a parameter
+  std::vector<Located<std::string>> dims; // names of sizes, arguments of the module, products
+  Located<std::string> as;                // another full name, for a parameter that two modules share
 };
 
 // One way to make a submodule: `of` is a call such as `linear(D, (G H))`. `repeat`: a term; name.0, name.1, ...
@@ -50,8 +50,8 @@ struct ModelHead {
   std::unique_ptr<ConfigNode> root;
   Located<std::string> family;
   std::vector<Located<std::string>> parts;
-  std::vector<std::pair<Located<std::string>, std::string>> switches;          // with their defaults
-  std::vector<std::pair<Located<std::string>, Located<std::string>>> sizes;    // derived: terms, in order
+  std::vector<std::pair<Located<std::string>, std::string>> switches;       // with their defaults
+  std::vector<std::pair<Located<std::string>, Located<std::string>>> sizes; // derived: terms, in order
   std::vector<std::pair<Located<std::string>, const ConfigNode *>> flavours;
   std::vector<std::pair<Located<std::string>, const ConfigNode *>> architectures;
   const ConfigNode *modules = nullptr;

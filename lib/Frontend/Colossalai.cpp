@@ -75,9 +75,9 @@ static void addAssumptions(const Arguments &arguments, Job &job) {
   }
   const int64_t rows = sizeOf(job, "V"), multiple = arguments.integer("make_vocab_size_divisible_by"), tp = sizeOf(job, "tp");
   if (rows > 0 && tp > 0 && rows % (multiple * tp) != 0) {
-    job.assumes.push_back(llvm::formatv("the {0} rows of the vocabulary are padded to a multiple of {1}; logits of the pad are cut off", rows,
-                                        multiple * tp)
-                              .str());
+    job.assumes.push_back(
+        llvm::formatv("the {0} rows of the vocabulary are padded to a multiple of {1}; logits of the pad are cut off", rows, multiple * tp)
+            .str());
   }
   if (arguments.text("precision") == "fp16") {
     job.assumes.push_back("the loss scale of fp16 is taken back before the step");

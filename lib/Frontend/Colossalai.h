@@ -16,10 +16,10 @@ struct Argument {
   ArgumentKind kind = ArgumentKind::Any;
   bool optional = false; // None is a value
   bool required = false;
-  bool job = false;      // of the script, not of the plugin
-  std::string plugin;    // the one that has it; "": both
-  std::string flag;      // how the example scripts call it
-  std::string initial;   // its default; "" for None
+  bool job = false;    // of the script, not of the plugin
+  std::string plugin;  // the one that has it; "": both
+  std::string flag;    // how the example scripts call it
+  std::string initial; // its default; "" for None
   int64_t least = INT64_MIN;
   int64_t most = INT64_MAX; // no job has more; products of several stay countable
   std::vector<std::string> choices;
@@ -98,7 +98,7 @@ void checkArguments(const Arguments &arguments);
 bool checkModel(const Arguments &arguments, const Job &job);
 
 // What the rules share.
-int64_t sizeOf(const Job &job, llvm::StringRef name); // 0 if the job has none
+int64_t sizeOf(const Job &job, llvm::StringRef name);                  // 0 if the job has none
 SourceRange placeOf(const Arguments &arguments, llvm::StringRef name); // of the config as a whole for a default
 // "nearest legal NAME: 4 or 8", "" if there is none in 1..limit.
 std::string nearestLegal(llvm::StringRef name, int64_t value, int64_t limit, llvm::function_ref<bool(int64_t)> legal);

@@ -26,10 +26,8 @@ std::vector<std::string> texts(DictReader &reader, llvm::StringRef key) {
 }
 
 ArgumentKind kindOf(llvm::StringRef text) {
-  static constexpr std::pair<llvm::StringLiteral, ArgumentKind> Kinds[] = {{"int", ArgumentKind::Integer},
-                                                                         {"float", ArgumentKind::Number},
-                                                                         {"bool", ArgumentKind::Boolean},
-                                                                         {"choice", ArgumentKind::Choice}};
+  static constexpr std::pair<llvm::StringLiteral, ArgumentKind> Kinds[] = {
+      {"int", ArgumentKind::Integer}, {"float", ArgumentKind::Number}, {"bool", ArgumentKind::Boolean}, {"choice", ArgumentKind::Choice}};
   for (const auto &[name, kind] : Kinds) {
     if (name == text) {
       return kind;
@@ -44,7 +42,8 @@ Argument readArgument(const std::string &name, const ConfigNode &node, Diagnosti
   DictReader reader(node, "`" + name + "`", diags);
   argument.kind = kindOf(scalar(reader, "type"));
   reader.any("layout"); // for the docs
-  for (auto [key, flag] : {std::pair{"optional", &argument.optional}, std::pair{"required", &argument.required}, std::pair{"job", &argument.job}}) {
+  for (auto [key, flag] :
+       {std::pair{"optional", &argument.optional}, std::pair{"required", &argument.required}, std::pair{"job", &argument.job}}) {
     std::optional<Located<bool>> value = reader.boolean(key);
     *flag = value && value->value;
   }
@@ -127,7 +126,8 @@ void Arguments::set(const Argument &argument, Value value) {
     if (*number < argument.least || *number > argument.most) {
       const bool low = *number < argument.least;
       diags.emit<Diag::OutOfRange>(value.range, argument.name,
-                                   llvm::formatv("at {0} {1}", low ? "least" : "most", low ? argument.least : argument.most).str(), *number);
+                                   llvm::formatv("at {0} {1}", low ? "least" : "most", low ? argument.least : argument.most).str(),
+                                   *number);
       broken = true;
       return;
     }

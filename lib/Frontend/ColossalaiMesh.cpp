@@ -110,8 +110,7 @@ private:
     DiagnosticBuilder builder =
         arguments.diags.emit<Diag::ExpertDegreeNotInData>(placeOf(arguments, "ep_size"), ep, dp, job.world.value, others());
     const int64_t experts = sizeOf(job, "E");
-    const std::string help =
-        nearestLegal("ep_size", ep, dp, [&](int64_t e) { return dp % e == 0 && (experts == 0 || experts % e == 0); });
+    const std::string help = nearestLegal("ep_size", ep, dp, [&](int64_t e) { return dp % e == 0 && (experts == 0 || experts % e == 0); });
     if (!help.empty()) {
       builder.help(help);
     }
@@ -129,10 +128,7 @@ private:
     } else {
       axes = arguments.on("dp_outside") ? std::vector<llvm::StringRef>{"dp", "pp", "tp"} : std::vector<llvm::StringRef>{"pp", "dp", "tp"};
     }
-    // Where sequences share the ranks of tp, sp is a second name for tp and no axis.
-    if (!sharesTensorRanks(mode)) {
-      axes.insert(mode == "ring_attn" ? axes.end() - 1 : axes.end(), "sp");
-    }
+    axes.insert(mode == "ring_attn" ? axes.end() - 1 : axes.end(), "sp");
     ViewSpec view;
     view.name = "mesh";
     view.range = job.world.range;
@@ -146,8 +142,8 @@ private:
   void addFlats() {
     const std::string mode = sequenceMode(arguments);
     const bool mixed = mode == "all_to_all" || mode == "ring_attn";
-    if (sharesTensorRanks(mode)) {
-      job.flats.push_back({"sp", {"tp"}, {}});
+    if (sharesTensorRanks(mode)) { // the axis sp has one rank; what is called so is tp's group
+      job.flats.push_back({"sp_group", {"tp"}, {}});
     }
     std::vector<std::string> data = arguments.isMoe() ? std::vector<std::string>{"moe_dp", "ep"} : std::vector<std::string>{"dp"};
     if (arguments.isMoe()) {
@@ -191,7 +187,8 @@ std::pair<int64_t, std::string> sequenceShards(const Arguments &arguments) {
     return {arguments.integer("tp_size"), "tp_size"};
   }
   const int64_t sp = sequenceRanks(arguments);
-  return mode == "ring_attn" && sp > 1 ? std::pair<int64_t, std::string>{2 * sp, "2 x sp_size"} : std::pair<int64_t, std::string>{sp, "sp_size"};
+  return mode == "ring_attn" && sp > 1 ? std::pair<int64_t, std::string>{2 * sp, "2 x sp_size"}
+                                       : std::pair<int64_t, std::string>{sp, "sp_size"};
 }
 
 // Rows of one micro-batch of one data-parallel rank.
@@ -246,7 +243,8 @@ bool addTokens(const Arguments &arguments, Job &job) {
   const int64_t dp = sizeOf(job, "dp");
   const std::optional<int64_t> batch = product({*rows, dp}), tokens = product({*rows, dp, length});
   if (!batch || !tokens) {
-    arguments.diags.emit<Diag::OutOfRange>(placeOf(arguments, "seq_length"), "seq_length", "small enough for the tokens to be counted", length);
+    arguments.diags.emit<Diag::OutOfRange>(placeOf(arguments, "seq_length"), "seq_length", "small enough for the tokens to be counted",
+                                           length);
     return false;
   }
   job.sizes["B"] = {*batch, placeOf(arguments, "batch_size")};

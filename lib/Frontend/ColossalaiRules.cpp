@@ -128,13 +128,15 @@ private:
       return;
     }
     if (arguments.isNone("num_microbatches") && arguments.isNone("microbatch_size")) {
-      diags.emit<Diag::PipelineNeedsMicrobatches>(at("pp_size"), pp).help("set one of them: how often a step runs the pipeline, or rows of one run");
+      diags.emit<Diag::PipelineNeedsMicrobatches>(at("pp_size"), pp)
+          .help("set one of them: how often a step runs the pipeline, or rows of one run");
     } else if (!arguments.isNone("num_microbatches") && !arguments.isNone("microbatch_size")) {
       ignored("microbatch_size", "`num_microbatches` decides");
     }
     const auto chunksMust = [&](llvm::StringRef wanted, llvm::StringRef nearestValue) {
-      diags.emit<Diag::PipelineStyle>(at(arguments.given("num_model_chunks") ? "num_model_chunks" : "pp_style"), style,
-                                      "num_model_chunks " + wanted.str(), chunks)
+      diags
+          .emit<Diag::PipelineStyle>(at(arguments.given("num_model_chunks") ? "num_model_chunks" : "pp_style"), style,
+                                     "num_model_chunks " + wanted.str(), chunks)
           .help("nearest legal num_model_chunks: " + nearestValue.str());
     };
     if (style == "1f1b" && chunks != 1) {
@@ -191,9 +193,7 @@ private:
   bool latentAttention() const { return size("C") > 0; }
   bool exchangesHeads() const { return mode == "all_to_all"; }
 
-  bool headsFit(int64_t t, int64_t s) const {
-    return size("N") % (t * s) == 0 && (latentAttention() || size("G") % (t * s) == 0);
-  }
+  bool headsFit(int64_t t, int64_t s) const { return size("N") % (t * s) == 0 && (latentAttention() || size("G") % (t * s) == 0); }
 
   // Attention has whole heads: those that tp leaves are shared once more by all_to_all.
   void checkHeads() {
@@ -209,7 +209,8 @@ private:
         builder.note(("heads per rank are divided by sp_size with a remainder dropped: " + NotChecked).str());
       }
       const int64_t s = exchangesHeads() ? sp : 1;
-      helpIf(builder, tensor ? nearestLegal("tp_size", tp, size("N"), [&](int64_t t) { return headsFit(t, 1) && (headsFit(t, s) || !headsFit(1, s)); })
+      helpIf(builder, tensor ? nearestLegal("tp_size", tp, size("N"),
+                                            [&](int64_t t) { return headsFit(t, 1) && (headsFit(t, s) || !headsFit(1, s)); })
                              : nearestLegal("sp_size", sp, size("N"), [&](int64_t other) { return headsFit(tp, other); }));
     }
   }

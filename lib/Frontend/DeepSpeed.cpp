@@ -90,8 +90,8 @@ static void addSwitches(const Settings &settings, const Degrees &d, Job &job) {
   put("ulysses", settings.integer("launch.sequence_parallel_size") > 1);
   put("mean_over_sp", meanOverAll);
   put("kv_copied", d.sp > 1 && job.sizes.count("G") && job.sizes.at("G").value % d.sp != 0);
-  // What a rank's loss is: the mean of its own tokens, or its share of the mean of all.
-  put("loss_mean_dp", loss == "mean" || (loss == "expected" && !sum));
+  // What a rank's loss is: the mean of its own tokens, its share of the mean over the ranks of a sequence, or of all tokens.
+  put("loss_mean_dp", loss == "mean" || loss == "share" || (loss == "expected" && !sum));
   put("loss_mean_sp", loss == "mean" || (loss == "expected" && meanOverAll));
   put("loss_expected", loss == "expected");
   put("heads_sharded", job.switches["tp_wq"] == "column" || job.switches["tp_wq_b"] == "column");
@@ -113,6 +113,17 @@ static void addAssumptions(const Settings &settings, const Degrees &d, Job &job)
   }
   if (settings.text("zero_optimization.stage") == "1" && job.switches["path"] == "bf16" && d.folded) {
     job.assumes.push_back("bf16 with ZeRO 1 accumulates in BF16_Optimizer");
+  }
+  // The history of folding says nothing about these paths at these commits.
+  const std::string path = job.switches["path"];
+  const llvm::StringRef known = path == "hook" ? "8b1c04283" : path == "engine" ? "278c91948" : "13dceecf5";
+  if (d.folded && !settings.from(known)) {
+    job.assumes.push_back(llvm::formatv(
+        "derived, not documented: at {0} gradients over tensor-parallel ranks are {1} where ZeRO stage {2} {3}", settings.version,
+        path == "hook" ? "summed as at stage 0" : "left as they are", settings.integer("zero_optimization.stage"),
+        path == "bf16"      ? "accumulates in BF16_Optimizer"
+        : path == "overlap" ? "overlaps communication"
+                            : "reduces them"));
   }
   if (job.inference) {
     job.assumes.push_back("inference: forward only");

@@ -81,8 +81,9 @@ public:
   std::string version;
   llvm::ArrayRef<llvm::StringRef> versions;
   DiagnosticEngine &diags;
-  bool broken = false; // a value was refused: the job is not the one that was meant
-  std::vector<std::string> autos;
+  bool broken = false;              // a value was refused: the job is not the one that was meant
+  std::vector<std::string> autos;   // keys whose value is `auto`
+  std::vector<std::string> refused; // keys whose value does not fit
 
 private:
   void readSection(llvm::StringRef section, const ConfigNode &node);

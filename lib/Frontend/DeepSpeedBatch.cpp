@@ -50,7 +50,7 @@ public:
   // Rows of one micro-batch of a rank, 1 if nobody says.
   int64_t check(int64_t &steps) {
     std::optional<int64_t> train = settings.number(Train), micro = settings.number(Micro), accumulate = settings.number(Steps);
-    const bool open = isAuto(Train) || isAuto(Micro) || isAuto(Steps);
+    const bool open = isOpen(Train) || isOpen(Micro) || isOpen(Steps);
     if (!train && !micro) {
       if (!open) {
         settings.diags.emit<Diag::BatchSizeMissing>(placeOf(settings, d, Steps))
@@ -69,7 +69,8 @@ public:
   }
 
 private:
-  bool isAuto(llvm::StringRef key) const { return llvm::is_contained(settings.autos, key); }
+  // It is written, but its value is not known here.
+  bool isOpen(llvm::StringRef key) const { return llvm::is_contained(settings.autos, key) || llvm::is_contained(settings.refused, key); }
 
   static void complete(std::optional<int64_t> &train, std::optional<int64_t> &micro, std::optional<int64_t> &steps, int64_t n) {
     if (train && micro && !steps) {

@@ -60,6 +60,7 @@ private:
       *size = key == Expert && !d.autoEP ? 1 : std::max<int64_t>(value, key == Tensor ? 1 : value);
       if (*size < 1 || *size > Largest) {
         diags.emit<Diag::DegreeTooSmall>(place(key), key, value, *size < 1 ? "at least 1" : "at most " + std::to_string(Largest));
+        *size = 1; // the other rules are looked at all the same
         good = false;
       }
     }

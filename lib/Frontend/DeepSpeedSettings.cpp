@@ -127,6 +127,7 @@ void Settings::put(const Key &key, const ConfigNode &node) {
   value.range = node.range;
   if (!normalise(key, node, value)) {
     broken = true;
+    refused.push_back(key.name);
     return;
   }
   llvm::erase(autos, key.name);

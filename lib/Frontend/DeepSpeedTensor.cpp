@@ -156,6 +156,9 @@ public:
       job.switches[name] = present(name) ? outcome(name, parameter) : "absent";
     }
     reportSilent();
+    if (d.tp > 1) {
+      reportUncut();
+    }
     if (d.autoEP) { // the routed experts and their router are AutoEP's
       job.switches["tp_gate"] = job.switches["tp_gate"] == "absent" ? "absent" : "whole";
     }
@@ -289,6 +292,20 @@ private:
         job.unchecked.push_back({"`" + parameter.str() + "` of other layers", "specs cut them differently, layer 0 stands for all"});
         return;
       }
+    }
+  }
+
+  // Specs that cut something, and yet no layer is cut: the job is not tensor parallel at all.
+  void reportUncut() {
+    const bool wanted = llvm::any_of(written, [](const LayerSpec &s) { return s.type != "skip"; });
+    const bool any = llvm::any_of(settings.framework.linears, [&](const auto &entry) {
+      const std::string &how = job.switches[entry.first];
+      return how == "column" || how == "gathered" || how == "row";
+    });
+    if (wanted && !any) {
+      diags.emit<Diag::NothingIsCut>(settings.place("tensor_parallel.autotp_size"), d.tp)
+          .label(written.front().range, "no parameter is named as these specs say")
+          .note("every rank of a tensor-parallel group then does all the work of the group, in silence");
     }
   }
 

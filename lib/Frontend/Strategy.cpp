@@ -221,14 +221,17 @@ private:
 std::optional<Strategy> Strategy::read(const Job &job, DiagnosticEngine &diags) {
   std::string shipped = "strategies/" + job.strategy + ".yaml";
   if (!catalogFile(shipped) && !llvm::sys::fs::exists(job.strategy)) {
-    std::string names;
+    std::vector<llvm::StringRef> names;
     for (const CatalogFile &file : catalogFiles()) {
       llvm::StringRef name = file.path;
       if (name.consume_front("strategies/") && name.consume_back(".yaml")) {
-        names += (names.empty() ? "" : ", ") + name.str();
+        names.push_back(name);
       }
     }
-    diags.emit<Diag::UnknownStrategy>({}, job.strategy).help("shipped: " + names + "; write others as --strategy FILE");
+    auto d = diags.emit<Diag::UnknownStrategy>({}, job.strategy);
+    llvm::StringRef near = nearest(job.strategy, names);
+    d.help(near.empty() ? "shipped are " + llvm::join(names, ", ") + "; write others as --strategy FILE"
+                        : "did you mean `" + near.str() + "`?");
     return std::nullopt;
   }
   std::optional<ConfigNode> root = readCatalogNode(catalogFile(shipped) ? shipped : job.strategy, {}, diags);

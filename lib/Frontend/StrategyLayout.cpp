@@ -17,8 +17,7 @@ public:
       return false;
     }
     if (!sameDims(*written)) {
-      Type wanted = type;
-      env.diags.emit<Diag::LayoutMismatch>(range, print(*written, env.module), what, print(wanted, env.module));
+      env.diags.emit<Diag::LayoutMismatch>(range, text, what, print(type, env.module));
       return false;
     }
     type.dims = written->dims;

@@ -29,7 +29,8 @@ template <class Atoms> void SyncReader::axes(llvm::ArrayRef<Located<std::string>
   for (const Located<std::string> &name : names) {
     const auto found = module.axes.findAtoms(name.value);
     if (!found) {
-      suggest(diags.emit<Diag::UnknownName>(name.range, name.value, "an axis of this job"), name.value, module.axes.axisNames(), "its axes");
+      suggest(diags.emit<Diag::UnknownName>(name.range, name.value, "an axis of this job"), name.value, module.axes.axisNames(),
+              "its axes");
       continue;
     }
     for (AtomId a : *found) {
@@ -52,7 +53,8 @@ std::optional<size_t> SyncReader::choice(DictReader &reader, llvm::StringRef key
   }
   const auto *found = llvm::find(words, llvm::StringRef(word->value));
   if (found == words.end()) {
-    diags.emit<Diag::OutOfRange>(word->range, key, llvm::join(words.drop_back(), ", ") + " or " + words.back().str(), "`" + word->value + "`");
+    diags.emit<Diag::OutOfRange>(word->range, key, llvm::join(words.drop_back(), ", ") + " or " + words.back().str(),
+                                 "`" + word->value + "`");
     return std::nullopt;
   }
   return size_t(found - words.begin());
@@ -115,7 +117,7 @@ void SyncReader::family(const ConfigNode &node, const RuleGate &gate, bool writt
   }
   axes(reader.strings("tied_over"), f.tiedOver);
   const ConfigNode *own = reader.any("norm");
-  if (own) {
+  if (own && on.value_or(false)) { // another job need not have its axes
     f.norm = norm(*own, gate);
   }
   reader.finish();
@@ -151,9 +153,11 @@ std::optional<SyncNorm> SyncReader::norm(const ConfigNode &node, const RuleGate 
     DictReader reader(node, "`norm`", diags);
     const bool on = gate.applies(reader).value_or(false);
     reader.require("over");
-    axes(reader.strings("over"), n.over);
-    std::vector<Located<std::string>> once = reader.strings("once");
-    if (once.size() == 1 && once[0].value == "all") {
+    const std::vector<Located<std::string>> over = reader.strings("over"), once = reader.strings("once");
+    if (on) {
+      axes(over, n.over);
+    }
+    if (!on || (once.size() == 1 && once[0].value == "all")) {
       n.once = n.over;
     } else {
       axes(once, n.once);
@@ -204,6 +208,10 @@ void SyncReader::rule(const ConfigNode &node, const RuleGate &gate) {
   r.rule.step = reader.string("step").value_or(Located<std::string>{"reduce", {}}).value;
   r.families = reader.strings("family");
   readReduction(reader, r.rule);
+  std::string overNames; // those of one rank too
+  for (const Located<std::string> &axis : reader.strings("over")) {
+    overNames += (overNames.empty() ? "" : ", ") + axis.value;
+  }
   if (std::optional<Located<std::string>> text = reader.string("scale")) {
     r.rule.scale = scale(*text, gate).value_or(Scale());
   }
@@ -217,6 +225,7 @@ void SyncReader::rule(const ConfigNode &node, const RuleGate &gate) {
   if (std::optional<Located<std::string>> name = reader.string("at")) {
     auto size = job.sizes.find(name->value);
     r.rule.decided = size == job.sizes.end() ? SourceRange() : size->second.range;
+    r.rule.decidedText = "reduced over `" + overNames + "`";
   }
   reader.finish();
   if (on.value_or(false)) {

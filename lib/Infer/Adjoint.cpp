@@ -151,8 +151,7 @@ Slot Adjoint::run(const Instance &instance, uint32_t i, uint32_t k, TypeId opera
   }
   // A change that was inserted in front of the operation stands on one operand.
   llvm::ArrayRef<ValueId> operands = f.operandsOf(op);
-  if (first == last || !first->inserted || first->value != operands[k] ||
-      llvm::is_contained(operands.take_front(k), first->value)) {
+  if (first == last || !first->inserted || first->value != operands[k] || llvm::is_contained(operands.take_front(k), first->value)) {
     return local(operand, result, in, fault);
   }
   Slot between = local(first->after, result, in, fault);

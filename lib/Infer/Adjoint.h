@@ -71,7 +71,9 @@ private:
   const Axes &axes;
   GradientTable &table;
   struct KeyHash {
-    size_t operator()(const std::array<uint32_t, 3> &k) const { return (k[0] * 0x9e3779b97f4a7c15ULL + k[1]) * 0x9e3779b97f4a7c15ULL + k[2]; }
+    size_t operator()(const std::array<uint32_t, 3> &k) const {
+      return (k[0] * 0x9e3779b97f4a7c15ULL + k[1]) * 0x9e3779b97f4a7c15ULL + k[2];
+    }
   };
   std::unordered_map<std::array<uint32_t, 3>, Answer, KeyHash> answers; // operand, result, gradient
 };

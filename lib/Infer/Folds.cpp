@@ -139,7 +139,8 @@ Typed typeDropout(TypingContext &context, const Type &x) {
     const Axes &axes = context.module.axes;
     for (size_t i = 0; i < axes.atoms().size(); ++i) {
       const Atom &atom = axes.atoms()[i];
-      if (atom.variant == 0 && stateOf(out, AtomId(i)) == State::R && axes.variantCount(atom.block) == 1) {
+      // Of a block that is cut in several ways, the way that the value uses.
+      if (atom.variant == usedVariant(out, atom.block, axes).value_or(0) && stateOf(out, AtomId(i)) == State::R) {
         setState(out, AtomId(i), State::V);
       }
     }

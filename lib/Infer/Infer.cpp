@@ -388,8 +388,24 @@ std::optional<DType> ownDType(const TypingContext &context, uint32_t result) {
 }
 } // namespace
 
+// Parts that follow one another are sharded alike or not at all: what is whole on every rank would be added up as often as
+// there are ranks where the dimension is reduced, and its gradient would be partial where that of the others is a shard.
+static std::optional<uint32_t> partlySharded(Operands operands) {
+  for (uint32_t i = 0; i < operands.size(); ++i) {
+    for (const Dim &d : operands[i]->dims) {
+      if (d.concat && llvm::any_of(d.factors, [&](const Factor &f) { return f.atoms != d.factors[0].atoms; })) {
+        return i;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 Typed typeOp(TypingContext &context, Operands operands) {
   const OpInfo &info = opInfo(context.op.kind);
+  if (const std::optional<uint32_t> i = partlySharded(operands)) {
+    return failed(FaultKind::BadAttribute, *i, 0, {}, {}, "an operand has a dimension whose parts are not sharded alike");
+  }
   Typed typed;
   switch (info.typing) {
   case Typing::Row:

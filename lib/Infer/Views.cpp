@@ -375,8 +375,7 @@ Typed typePad(TypingContext &context, const Type &x) {
   Factor &f = out.dims[*d].factors[0];
   // A shard can be padded where it is, if every rank keeps its place: chunks of ceil(m/n) become chunks of that size.
   int64_t n = context.module.axes.product(f.atoms);
-  bool inPlace =
-      to.size() == 1 && f.extent > 0 && cutAtMultiples(f, context.module.axes) && to[0] == (f.extent + n - 1) / n * n;
+  bool inPlace = to.size() == 1 && f.extent > 0 && cutAtMultiples(f, context.module.axes) && to[0] == (f.extent + n - 1) / n * n;
   if (!f.atoms.empty() && !inPlace) {
     return failed(FaultKind::ShardedWhole, 0, 0, f.atoms, dimName(x.dims[*d], context.module));
   }

@@ -50,9 +50,8 @@ void Execution::seed(Frame &frame) {
     } else {
       for (int64_t rank : ranks.list) {
         std::optional<Tensor> part = cutSlots(whole, t, rank, module);
-        const bool first = llvm::all_of(activeAtoms(*backwards), [&](AtomId a) {
-          return !isPartial(stateOf(*backwards, a)) || module.axes.coordinate(rank, a) == 0;
-        });
+        const bool first = llvm::all_of(
+            activeAtoms(*backwards), [&](AtomId a) { return !isPartial(stateOf(*backwards, a)) || module.axes.coordinate(rank, a) == 0; });
         done &= part.has_value();
         spread.ranks.push_back(!part ? Tensor() : first ? std::move(*part) : likeTensor(*part));
       }
@@ -270,9 +269,8 @@ void Execution::backKernel(Frame &frame, uint32_t index) {
 
 // Inputs of the root: what their types say, where no framework's own gradient stands between.
 void Execution::compareGradients(const Frame &frame) {
-  const bool declared = llvm::any_of(module.attrs, [](const Attrs &a) {
-    return !a.change.declaredGradient.empty() || !a.change.reinterpretReason.empty();
-  });
+  const bool declared =
+      llvm::any_of(module.attrs, [](const Attrs &a) { return !a.change.declaredGradient.empty() || !a.change.reinterpretReason.empty(); });
   Element scale = 1;
   if (module.loss) {
     const Type &t = *typeOf(frame, module.loss->value);

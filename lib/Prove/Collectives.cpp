@@ -81,7 +81,9 @@ private:
       for (size_t e = 0; e < sum.data.size(); ++e) {
         const Element a = sum.data[e];
         const Element b = next.data[e];
-        sum.data[e] = how.primitive == Primitive::AllReduceMax ? std::max(a, b) : how.primitive == Primitive::AllReduceMin ? std::min(a, b) : add(a, b);
+        sum.data[e] = how.primitive == Primitive::AllReduceMax   ? std::max(a, b)
+                      : how.primitive == Primitive::AllReduceMin ? std::min(a, b)
+                                                                 : add(a, b);
       }
     }
     if (how.primitive == Primitive::AllReduceMean) {
@@ -207,7 +209,8 @@ private:
         if (!flat) {
           return fail("the data has not the shape of its type");
         }
-        pieces.push_back(pick(*flat, flatDim(*how.before, *target), chunk(held(*how.before, *target, from), held(*how.after, *target, to))));
+        pieces.push_back(
+            pick(*flat, flatDim(*how.before, *target), chunk(held(*how.before, *target, from), held(*how.after, *target, to))));
       }
       out.ranks[to] = join(group, pieces, flatDim(*how.before, *source));
     }

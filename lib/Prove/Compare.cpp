@@ -19,14 +19,16 @@ public:
     for (AtomId a : activeAtoms(type)) {
       const State s = stateOf(type, a);
       varying |= s == State::V;
-      if (isPartial(s)) {
+      if (s == State::PMax || s == State::PMin) {
+        mixed |= !partial.empty() && s != kind;
+        kind = s;
         partial.push_back(a);
-        kind = s == State::PAvg ? State::P : s;
+      } else if (isPartial(s)) {
+        sums.push_back(a);
         mean *= s == State::PAvg ? axes.atom(a).size : 1;
-        const State first = stateOf(type, partial.front());
-        mixed |= (first == State::PAvg ? State::P : first) != kind;
       }
     }
+    partial.append(sums); // addends stand next to one another: they are added up before an extremum is taken
     std::string wrong = replicas();
     if (wrong.empty() && !varying) {
       wrong = mixed ? "it is partial in two ways" : slices();
@@ -71,7 +73,8 @@ private:
         return llvm::formatv("rank {0} holds {1} elements where its part has {2}", rank, held.data.size(), part->data.size()).str();
       }
       if (const std::optional<size_t> at = firstDifference(held, *part, rank)) {
-        return llvm::formatv("rank {0} holds other values than its part of the result of one device, first at element {1}", rank, *at).str();
+        return llvm::formatv("rank {0} holds other values than its part of the result of one device, first at element {1}", rank, *at)
+            .str();
       }
     }
     return "";
@@ -79,24 +82,28 @@ private:
 
   // What the ranks of a group hold together; nothing adds up where shapes differ, which the sizes then show.
   Tensor combined(llvm::ArrayRef<size_t> group) const {
-    Tensor out = value.ranks[group[0]];
-    for (size_t i : group.drop_front()) {
-      const Tensor &next = value.ranks[i];
-      if (next.data.size() != out.data.size() || (out.slots && next.slots && *out.slots != *next.slots)) {
-        out.data.clear();
-        return out;
+    const auto addends = static_cast<size_t>(axes.product(sums));
+    const Element share = inverse(fromInteger(mean));
+    Tensor out;
+    for (size_t first = 0; first < group.size(); first += addends) {
+      Tensor sum = value.ranks[group[first]];
+      for (size_t i : group.slice(first + 1, addends - 1)) {
+        const Tensor &next = value.ranks[i];
+        if (next.data.size() != sum.data.size() || (sum.slots && next.slots && *sum.slots != *next.slots)) {
+          sum.data.clear();
+          return sum;
+        }
+        for (size_t e = 0; e < sum.data.size(); ++e) {
+          sum.data[e] = add(sum.data[e], next.data[e]);
+        }
       }
-      for (size_t e = 0; e < out.data.size(); ++e) {
-        const Element a = out.data[e];
-        const Element b = next.data[e];
-        out.data[e] = kind == State::PMax ? std::max(a, b) : kind == State::PMin ? std::min(a, b) : add(a, b);
+      for (Element &e : sum.data) {
+        e = mean == 1 ? e : multiply(e, share);
       }
-    }
-    if (mean != 1) {
-      const Element share = inverse(fromInteger(mean));
-      for (Element &e : out.data) {
-        e = multiply(e, share);
+      for (size_t e = 0; first != 0 && e < sum.data.size() && e < out.data.size(); ++e) {
+        sum.data[e] = kind == State::PMax ? std::max(sum.data[e], out.data[e]) : std::min(sum.data[e], out.data[e]);
       }
+      out = std::move(sum);
     }
     return out;
   }
@@ -151,7 +158,7 @@ private:
   const Ranks &ranks;
   const Module &module;
   const Axes &axes;
-  llvm::SmallVector<AtomId, 4> partial;
+  llvm::SmallVector<AtomId, 4> partial, sums;
   State kind = State::P;
   int64_t mean = 1; // of sums: the number of ranks that a mean is taken over
   bool varying = false;

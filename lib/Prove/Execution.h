@@ -22,7 +22,8 @@ struct Frame {
 
 class Execution {
 public:
-  Execution(const TypedModule &t, const ProveOptions &o, Proof &p) : typed(t), module(t.module), options(o), proof(p), ranks(t.module.axes) {}
+  Execution(const TypedModule &t, const ProveOptions &o, Proof &p)
+      : typed(t), module(t.module), options(o), proof(p), ranks(t.module.axes) {}
 
   void run();
   // Runs the last operation of the root whatever its types; keeps the layouts that fit. False if it cannot be judged.

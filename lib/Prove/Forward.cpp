@@ -61,7 +61,9 @@ bool Execution::forwardTo(Frame &frame, uint32_t end) {
       return unable(op.range, "a value has no type");
     }
     const llvm::StringRef kernel = opInfo(op.kind).kernel;
-    const bool done = op.kind == OpKind::Call ? runCall(frame, i) : kernel == "move" || kernel == "relabel" ? runMoves(frame, i) : runKernel(frame, i);
+    const bool done = op.kind == OpKind::Call                   ? runCall(frame, i)
+                      : kernel == "move" || kernel == "relabel" ? runMoves(frame, i)
+                                                                : runKernel(frame, i);
     if (!done) {
       return false;
     }
@@ -265,7 +267,8 @@ bool Execution::runKernel(Frame &frame, uint32_t index) {
     Tensors results;
     const bool done = kernel->forward(call, results);
     if (!done && p >= 0) {
-      refute(frame, f.result(op), llvm::formatv("rank {0} cannot run `{1}`: {2}", call.rank, opInfo(op.kind).name, call.error).str(), false);
+      refute(frame, f.result(op), llvm::formatv("rank {0} cannot run `{1}`: {2}", call.rank, opInfo(op.kind).name, call.error).str(),
+             false);
       return unable(op.range, "");
     }
     if (!done && !varies) {

@@ -72,36 +72,112 @@ struct Generator::Template {
 
 llvm::ArrayRef<Generator::Template> Generator::templates() {
   static const Template list[] = {
-      {"add", {"ij", "ij"}, ""}, {"add", {"ij", "j"}, ""}, {"sub", {"ij", "ij"}, ""}, {"mul", {"ij", "ij"}, ""}, {"mul", {"ij", "j"}, ""},
-      {"div", {"ij", "ij"}, ""}, {"scale", {"ij"}, ", 1/3"}, {"neg", {"ij"}, ""}, {"scale_rows", {"ij", "i"}, ""},
-      {"cast", {"ij"}, ", bf16"}, {"identity", {"ij"}, ""}, {"detach", {"ij"}, ""}, {"silu", {"ij"}, ""}, {"gelu", {"ij"}, ""},
-      {"relu", {"ij"}, ""}, {"tanh", {"ij"}, ""}, {"square", {"ij"}, ""}, {"sqrt", {"ij"}, ""}, {"sigmoid", {"ij"}, ""},
-      {"exp", {"ij"}, ""}, {"log", {"ij"}, ""}, {"rsqrt", {"ij"}, ""}, {"swiglu", {"ij", "ij"}, ""}, {"maximum", {"ij", "ij"}, ""},
-      {"greater", {"ij", "ij"}, ""}, {"equal", {"ij", "ij"}, ""}, {"where", {"#ij", "ij", "ij"}, ""},
-      {"dropout", {"ij"}, ", 0.5, seed=global"}, {"dropout", {"ij"}, ", 0.5, seed=same"}, {"dropout", {"ij"}, ", 0.5, seed=rank"},
-      {"linear", {"ik", "nk"}, ""}, {"linear", {"ik", "nk", "n"}, ""}, {"linear", {"ijk", "nk"}, ""}, {"matmul", {"bmk", "bkn"}, ""},
-      {"matmul", {"mk", "kn"}, ""}, {"grouped_matmul", {"eck", "enk"}, ""}, {"grouped_bias", {"ecn", "en"}, ""},
-      {"einsum", {"mk", "nk"}, ", \"m k, n k -> n m\""}, {"einsum", {"mk", "kn", "n"}, ", \"m k, k n, n -> m\""},
-      {"einsum", {"mk"}, ", \"m k -> k\""}, {"embedding", {"#i", "nd"}, ""}, {"take", {"ie", "#ik"}, ""},
-      {"rms_norm", {"id", "d"}, ""}, {"layer_norm", {"id", "d", "d"}, ""}, {"softmax", {"id"}, ""}, {"log_softmax", {"id"}, ""},
-      {"normalize", {"id"}, ""}, {"logsumexp", {"id"}, ""}, {"variance", {"id"}, ""}, {"vector_norm", {"ij"}, ""}, {"nansum", {"id"}, ""},
-      {"rotary", {"ihx", "#i"}, ""}, {"expand", {"ix"}, ", {h}"}, {"expand", {"ix"}, ", [h]"}, {"repeat_heads", {"igx"}, ", {h}"},
+      {"add", {"ij", "ij"}, ""},
+      {"add", {"ij", "j"}, ""},
+      {"sub", {"ij", "ij"}, ""},
+      {"mul", {"ij", "ij"}, ""},
+      {"mul", {"ij", "j"}, ""},
+      {"div", {"ij", "ij"}, ""},
+      {"scale", {"ij"}, ", 1/3"},
+      {"neg", {"ij"}, ""},
+      {"scale_rows", {"ij", "i"}, ""},
+      {"cast", {"ij"}, ", bf16"},
+      {"identity", {"ij"}, ""},
+      {"detach", {"ij"}, ""},
+      {"silu", {"ij"}, ""},
+      {"gelu", {"ij"}, ""},
+      {"relu", {"ij"}, ""},
+      {"tanh", {"ij"}, ""},
+      {"square", {"ij"}, ""},
+      {"sqrt", {"ij"}, ""},
+      {"sigmoid", {"ij"}, ""},
+      {"exp", {"ij"}, ""},
+      {"log", {"ij"}, ""},
+      {"rsqrt", {"ij"}, ""},
+      {"swiglu", {"ij", "ij"}, ""},
+      {"maximum", {"ij", "ij"}, ""},
+      {"greater", {"ij", "ij"}, ""},
+      {"equal", {"ij", "ij"}, ""},
+      {"where", {"#ij", "ij", "ij"}, ""},
+      {"dropout", {"ij"}, ", 0.5, seed=global"},
+      {"dropout", {"ij"}, ", 0.5, seed=same"},
+      {"dropout", {"ij"}, ", 0.5, seed=rank"},
+      {"linear", {"ik", "nk"}, ""},
+      {"linear", {"ik", "nk", "n"}, ""},
+      {"linear", {"ijk", "nk"}, ""},
+      {"matmul", {"bmk", "bkn"}, ""},
+      {"matmul", {"mk", "kn"}, ""},
+      {"grouped_matmul", {"eck", "enk"}, ""},
+      {"grouped_bias", {"ecn", "en"}, ""},
+      {"einsum", {"mk", "nk"}, ", \"m k, n k -> n m\""},
+      {"einsum", {"mk", "kn", "n"}, ", \"m k, k n, n -> m\""},
+      {"einsum", {"mk"}, ", \"m k -> k\""},
+      {"embedding", {"#i", "nd"}, ""},
+      {"take", {"ie", "#ik"}, ""},
+      {"rms_norm", {"id", "d"}, ""},
+      {"layer_norm", {"id", "d", "d"}, ""},
+      {"softmax", {"id"}, ""},
+      {"log_softmax", {"id"}, ""},
+      {"normalize", {"id"}, ""},
+      {"logsumexp", {"id"}, ""},
+      {"variance", {"id"}, ""},
+      {"vector_norm", {"ij"}, ""},
+      {"nansum", {"id"}, ""},
+      {"rotary", {"ihx", "#i"}, ""},
+      {"expand", {"ix"}, ", {h}"},
+      {"expand", {"ix"}, ", [h]"},
+      {"repeat_heads", {"igx"}, ", {h}"},
       {"attention", {"(bq)hx", "(bs)hx", "(bs)hy", "#(bq)", "#(bs)"}, ""},
-      {"attention", {"qhx", "shx", "shy", "#q", "#s"}, ""}, {"attention", {"bqhx", "bshx", "bshy", "#bq", "#bs"}, ""},
-      {"sink_attention", {"qhx", "shx", "shy", "#q", "#s", "h"}, ""}, {"causal_attention", {"qhx", "qhx", "qhy"}, ""},
-      {"full_attention", {"(bq)hx", "(bs)hx", "(bs)hy"}, ""}, {"sum", {"ij"}, ""}, {"sum", {"ij"}, ", dim=0"}, {"sum", {"ij"}, ", dim=all"},
-      {"mean", {"ij"}, ""}, {"mean", {"ij"}, ", dim=0"}, {"mean", {"ij"}, ", dim=all"}, {"max", {"ij"}, ""}, {"max", {"ij"}, ", dim=all"},
-      {"min", {"ij"}, ""}, {"min", {"ij"}, ", dim=0"}, {"merge", {"ijk"}, ""}, {"merge", {"ijk"}, ", dim=0"}, {"merge", {"ij"}, ""},
-      {"split", {"(ij)k"}, ", {i}, {j}, dim=0"}, {"split", {"id"}, ", 2, {half}"}, {"split", {"id"}, ", {half}, 2"},
-      {"split", {"id"}, ", 3, {third}"}, {"split", {"id"}, ", (2 {half})"},
-      {"reshape", {"ij"}, ", {j}, {i}"}, {"reshape", {"ijk"}, ", {i}, ({j} {k})"}, {"transpose", {"ij"}, ", 1, 0"},
-      {"transpose", {"ijk"}, ", 2, 0, 1"}, {"concat", {"ij", "ij"}, ""}, {"concat", {"ij", "ij"}, ", dim=0"}, {"slice", {"ij"}, ", 1, 3"},
-      {"pad", {"ij"}, ", 36"}, {"pad", {"uj"}, ", 8, dim=0"}, {"trim", {"ij"}, ""}, {"shift", {"ij"}, ", 1"}, {"shift", {"i(jk)"}, ", 1"},
+      {"attention", {"qhx", "shx", "shy", "#q", "#s"}, ""},
+      {"attention", {"bqhx", "bshx", "bshy", "#bq", "#bs"}, ""},
+      {"sink_attention", {"qhx", "shx", "shy", "#q", "#s", "h"}, ""},
+      {"causal_attention", {"qhx", "qhx", "qhy"}, ""},
+      {"full_attention", {"(bq)hx", "(bs)hx", "(bs)hy"}, ""},
+      {"sum", {"ij"}, ""},
+      {"sum", {"ij"}, ", dim=0"},
+      {"sum", {"ij"}, ", dim=all"},
+      {"mean", {"ij"}, ""},
+      {"mean", {"ij"}, ", dim=0"},
+      {"mean", {"ij"}, ", dim=all"},
+      {"max", {"ij"}, ""},
+      {"max", {"ij"}, ", dim=all"},
+      {"min", {"ij"}, ""},
+      {"min", {"ij"}, ", dim=0"},
+      {"merge", {"ijk"}, ""},
+      {"merge", {"ijk"}, ", dim=0"},
+      {"merge", {"ij"}, ""},
+      {"split", {"(ij)k"}, ", {i}, {j}, dim=0"},
+      {"split", {"id"}, ", 2, {half}"},
+      {"split", {"id"}, ", {half}, 2"},
+      {"split", {"id"}, ", 3, {third}"},
+      {"split", {"id"}, ", (2 {half})"},
+      {"reshape", {"ij"}, ", {j}, {i}"},
+      {"reshape", {"ijk"}, ", {i}, ({j} {k})"},
+      {"transpose", {"ij"}, ", 1, 0"},
+      {"transpose", {"ijk"}, ", 2, 0, 1"},
+      {"concat", {"ij", "ij"}, ""},
+      {"concat", {"ij", "ij"}, ", dim=0"},
+      {"slice", {"ij"}, ", 1, 3"},
+      {"pad", {"ij"}, ", 36"},
+      {"pad", {"uj"}, ", 8, dim=0"},
+      {"trim", {"ij"}, ""},
+      {"shift", {"ij"}, ", 1"},
+      {"shift", {"i(jk)"}, ", 1"},
       {"unfuse", {"i+jk"}, "", 2},
-      {"zeros", {}, "{i}, {j}"}, {"ones", {}, "{i}"}, {"arange", {}, "{i}"}, {"one_hot", {"#i"}, ", {n}"}, {"one_hot", {"#i"}, ", [n]"},
-      {"topk", {"ie"}, ", K", 2}, {"count", {"#ik"}, ", E"}, {"dispatch", {"td", "#tk"}, ", E"},
-      {"dispatch", {"(bt)d", "#(bt)k"}, ", E"}, {"dispatch", {"td", "#tk"}, ", E, capacity=3"}, {"dispatch", {"td", "#tk"}, ", E, capacity=3, per=shard"},
-      {"cross_entropy", {"iv", "#i"}, ""}, {"cross_entropy", {"iv", "#i"}, ", reduction=mean"}, {"rank_index", {}, "a"},
+      {"zeros", {}, "{i}, {j}"},
+      {"ones", {}, "{i}"},
+      {"arange", {}, "{i}"},
+      {"one_hot", {"#i"}, ", {n}"},
+      {"one_hot", {"#i"}, ", [n]"},
+      {"topk", {"ie"}, ", K", 2},
+      {"count", {"#ik"}, ", E"},
+      {"dispatch", {"td", "#tk"}, ", E"},
+      {"dispatch", {"(bt)d", "#(bt)k"}, ", E"},
+      {"dispatch", {"td", "#tk"}, ", E, capacity=3"},
+      {"dispatch", {"td", "#tk"}, ", E, capacity=3, per=shard"},
+      {"cross_entropy", {"iv", "#i"}, ""},
+      {"cross_entropy", {"iv", "#i"}, ", reduction=mean"},
+      {"rank_index", {}, "a"},
   };
   return list;
 }
@@ -159,7 +235,8 @@ std::string Generator::inputType(bool integer, llvm::StringRef pattern) {
     const llvm::StringRef state = other[random.below(std::size(other))];
     states.erase(axis);
     if (state == "S") {
-      shards[dimOf.empty() ? 'i' : std::next(dimOf.begin(), static_cast<std::ptrdiff_t>(random.below(dimOf.size())))->first].push_back(axis);
+      shards[dimOf.empty() ? 'i' : std::next(dimOf.begin(), static_cast<std::ptrdiff_t>(random.below(dimOf.size())))->first].push_back(
+          axis);
     } else {
       states[axis] = state.str();
     }
@@ -285,7 +362,8 @@ std::string Generator::extend(SmallProgram &program, llvm::ArrayRef<KnownValue> 
   for (const auto &[letter, dim] : dimOf) {
     llvm::erase(free, dim);
   }
-  std::string all = letters + (t.rest.contains("{h}") || t.rest.contains("[h]") ? "h" : "") + (t.rest.contains("n}") || t.rest.contains("[n]") ? "n" : "");
+  std::string all = letters + (t.rest.contains("{h}") || t.rest.contains("[h]") ? "h" : "") +
+                    (t.rest.contains("n}") || t.rest.contains("[n]") ? "n" : "");
   for (char c : llvm::StringRef("ij")) {
     all += t.operands.empty() ? std::string(1, c) : "";
   }
@@ -294,7 +372,10 @@ std::string Generator::extend(SmallProgram &program, llvm::ArrayRef<KnownValue> 
       continue;
     }
     const size_t at = c == 'u' ? 0 : random.below(free.size());
-    std::string pick = c == 'u' ? "U" : c == 'e' ? "E" : c == 'k' && (t.op == "dispatch" || t.op == "take" || t.op == "count") ? "K" : free[at];
+    std::string pick = c == 'u'                                                                ? "U"
+                       : c == 'e'                                                              ? "E"
+                       : c == 'k' && (t.op == "dispatch" || t.op == "take" || t.op == "count") ? "K"
+                                                                                               : free[at];
     dimOf[c] = pick;
     llvm::erase(free, pick);
   }

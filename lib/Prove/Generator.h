@@ -53,9 +53,9 @@ private:
   void drawLayout(const SmallProgram &program, llvm::StringRef letters);
 
   Random random;
-  std::map<char, std::string> dimOf;                // letter -> name of a size
-  std::map<char, std::vector<std::string>> axesOf;  // letter -> axes that shard it
-  std::map<std::string, std::string> stateOfAxis;   // other axes -> state
+  std::map<char, std::string> dimOf;               // letter -> name of a size
+  std::map<char, std::vector<std::string>> axesOf; // letter -> axes that shard it
+  std::map<std::string, std::string> stateOfAxis;  // other axes -> state
   int counter = 0;
 };
 

@@ -5,7 +5,8 @@
 namespace shardc {
 
 const Kernel *findKernel(llvm::StringRef name) {
-  for (llvm::ArrayRef<Kernel> table : {pointKernels(), contractKernels(), rowKernels(), viewKernels(), expertKernels(), attentionKernels()}) {
+  for (llvm::ArrayRef<Kernel> table :
+       {pointKernels(), contractKernels(), rowKernels(), viewKernels(), expertKernels(), attentionKernels()}) {
     for (const Kernel &k : table) {
       if (k.name == name) {
         return &k;

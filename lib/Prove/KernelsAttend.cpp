@@ -54,16 +54,18 @@ bool headsOf(KernelCall &call, Heads &out) {
   out.heads = static_cast<size_t>(q.extent(q.dims.size() - 2));
   out.x = static_cast<size_t>(q.extent(q.dims.size() - 1));
   out.y = static_cast<size_t>(v.extent(v.dims.size() - 1));
-  const bool fits = batchK == out.batch && batchV == out.batch && rowsV == out.s && k.data.size() == out.batch * out.s * out.heads * out.x &&
-                    v.data.size() == out.batch * out.s * out.heads * out.y && q.data.size() == out.batch * out.q * out.heads * out.x;
+  const bool fits = batchK == out.batch && batchV == out.batch && rowsV == out.s &&
+                    k.data.size() == out.batch * out.s * out.heads * out.x && v.data.size() == out.batch * out.s * out.heads * out.y &&
+                    q.data.size() == out.batch * out.q * out.heads * out.x;
   if (!fits) {
     return call.fail("queries, keys and values differ in local extent");
   }
   for (size_t i = 3; out.positions && i < 5; ++i) {
     const size_t rows = i == 3 ? out.batch * out.q : out.batch * out.s;
     const size_t have = call.in[i]->data.size();
-    if (have == 0 ? rows != 0 : rows % have != 0 || call.in[i]->dims.size() + 2 > q.dims.size() ||
-                                     (call.in[i]->dims.size() + 2 == q.dims.size() && have != rows)) {
+    if (have == 0 ? rows != 0
+                  : rows % have != 0 || call.in[i]->dims.size() + 2 > q.dims.size() ||
+                        (call.in[i]->dims.size() + 2 == q.dims.size() && have != rows)) {
       return call.fail("positions and rows differ in local extent");
     }
   }

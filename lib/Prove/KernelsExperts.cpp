@@ -9,7 +9,9 @@
 namespace shardc {
 namespace {
 
-int64_t choices(const KernelCall &call) { return call.attrs->dims.empty() ? 1 : product(localExtents(call.attrs->dims[0], -1, call.axes())); }
+int64_t choices(const KernelCall &call) {
+  return call.attrs->dims.empty() ? 1 : product(localExtents(call.attrs->dims[0], -1, call.axes()));
+}
 
 bool topkForward(KernelCall &call, Tensors &out) {
   const Tensor &x = *call.in[0];

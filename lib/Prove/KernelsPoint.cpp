@@ -326,10 +326,10 @@ void dropoutBackward(KernelCall &call, llvm::ArrayRef<Tensor>, llvm::ArrayRef<co
 }
 
 constexpr Kernel kernels[] = {
-    {"sum", pointForward, pointBackward},       {"difference", pointForward, pointBackward}, {"product", pointForward, pointBackward},
-    {"quotient", pointForward, pointBackward},  {"keepsZero", pointForward, pointBackward},  {"elementwise", pointForward, pointBackward},
-    {"swiglu", pointForward, pointBackward},    {"select", pointForward, pointBackward},     {"scale", scaleForward, scaleBackward},
-    {"copy", copyForward, copyBackward},        {"dropout", dropoutForward, dropoutBackward},
+    {"sum", pointForward, pointBackward},      {"difference", pointForward, pointBackward},  {"product", pointForward, pointBackward},
+    {"quotient", pointForward, pointBackward}, {"keepsZero", pointForward, pointBackward},   {"elementwise", pointForward, pointBackward},
+    {"swiglu", pointForward, pointBackward},   {"select", pointForward, pointBackward},      {"scale", scaleForward, scaleBackward},
+    {"copy", copyForward, copyBackward},       {"dropout", dropoutForward, dropoutBackward},
 };
 
 } // namespace

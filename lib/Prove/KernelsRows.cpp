@@ -23,9 +23,7 @@ size_t rowWidth(const KernelCall &call) {
   return call.op->kind == OpKind::VectorNorm ? x.data.size() : static_cast<size_t>(x.extent(x.dims.size() - 1));
 }
 
-bool givesScalars(OpKind k) {
-  return llvm::is_contained({OpKind::LogSumExp, OpKind::Variance, OpKind::VectorNorm, OpKind::NanSum}, k);
-}
+bool givesScalars(OpKind k) { return llvm::is_contained({OpKind::LogSumExp, OpKind::Variance, OpKind::VectorNorm, OpKind::NanSum}, k); }
 
 bool rowForward(KernelCall &call, Tensors &out) {
   const Tensor &x = *call.in[0];
@@ -350,7 +348,7 @@ void lossBackward(KernelCall &call, llvm::ArrayRef<Tensor>, llvm::ArrayRef<const
 }
 
 constexpr Kernel kernels[] = {
-    {"rowwise", rowForward, rowBackward},    {"rotate", rotateForward, rotateBackward},     {"lookup", lookupForward, lookupBackward},
+    {"rowwise", rowForward, rowBackward},      {"rotate", rotateForward, rotateBackward}, {"lookup", lookupForward, lookupBackward},
     {"gather", gatherForward, gatherBackward}, {"reduce", reduceForward, reduceBackward}, {"crossEntropy", lossForward, lossBackward},
 };
 

@@ -4,8 +4,8 @@
 // nothing is compared within a tolerance. After synchronisation the ranks are looked at one by one, so that "each rank wrong,
 // their mean right" is seen as such.
 #include "Execution.h"
-#include "llvm/ADT/STLExtras.h"
 #include "shardc/Verify/Sync.h"
+#include "llvm/ADT/STLExtras.h"
 #include <map>
 
 namespace shardc {

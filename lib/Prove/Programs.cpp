@@ -7,9 +7,9 @@
 #include "Generator.h"
 #include "Trial.h"
 #include "shardc/Frontend/Dialect.h"
+#include "shardc/IR/Text.h"
 #include "shardc/Prove/Field.h"
 #include "shardc/Prove/Prove.h"
-#include "shardc/IR/Text.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 

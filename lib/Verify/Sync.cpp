@@ -196,7 +196,7 @@ private:
   const SyncPlan &plan;
   SyncRow &row;
   Gradient gradient;
-  SourceRange last;                     // the last rule that ran
+  SourceRange last;                      // the last rule that ran
   llvm::SmallVector<AtomId, 8> finished; // by rules so far
 };
 

@@ -41,7 +41,7 @@ public:
     }
     DiagnosticBuilder b = emit(row);
     if (const SyncRule *rule = decidedBy(row)) {
-      b.label(rule->decided, row.verdict == SyncVerdict::Missing ? "family `" + row.family + "`: " + row.sync + " only" : "decides it");
+      b.label(rule->decided, row.family + ": " + rule->decidedText + (row.verdict == SyncVerdict::Missing ? " only" : ""));
     }
     b.note("gradient `" + print(row.gradient->type, module, module.view) + "`; synchronised: " + row.sync);
     if (names.size() > 1) {
@@ -57,11 +57,12 @@ public:
   }
 
 private:
-  // The rule that is wrong, or the last one where none is, if something that the user wrote decided it.
+  // The rule that is wrong, or the first one where none is, if something that the user wrote decided it.
   const SyncRule *decidedBy(const SyncRow &row) const {
     const SyncRule *found = nullptr;
-    for (const SyncRule &r : module.sync && row.familyIndex ? llvm::ArrayRef(module.sync->families[*row.familyIndex].rules) : llvm::ArrayRef<SyncRule>()) {
-      found = r.decided.valid() && (!row.rule.valid() || row.rule == r.range) ? &r : found;
+    for (const SyncRule &r :
+         module.sync &&row.familyIndex ? llvm::ArrayRef(module.sync->families[*row.familyIndex].rules) : llvm::ArrayRef<SyncRule>()) {
+      found = !found && r.decided.valid() && (!row.rule.valid() || row.rule == r.range) ? &r : found;
     }
     return found;
   }
@@ -86,7 +87,8 @@ private:
     case SyncVerdict::Missing: {
       DiagnosticBuilder b = diags.emit<Diag::UnreducedGradient>(place, row.parameters, over);
       b.note(llvm::formatv("each of the {0} ranks of `{1}` keeps its own part: replicas drift apart", n, over).str());
-      b.help(llvm::formatv("sum the gradients of family `{0}` over `{1}` as well ({2})", row.family, over, groupsText(axes, row.atoms)).str());
+      b.help(
+          llvm::formatv("sum the gradients of family `{0}` over `{1}` as well ({2})", row.family, over, groupsText(axes, row.atoms)).str());
       return b;
     }
     case SyncVerdict::Repeated: {
@@ -121,9 +123,7 @@ private:
   DiagnosticEngine &diags;
 };
 
-bool isWrong(SyncVerdict v) {
-  return v != SyncVerdict::Right && v != SyncVerdict::Unknown && v != SyncVerdict::Unchecked;
-}
+bool isWrong(SyncVerdict v) { return v != SyncVerdict::Right && v != SyncVerdict::Unknown && v != SyncVerdict::Unchecked; }
 
 bool sameCause(const SyncRow &a, const SyncRow &b) {
   return a.verdict == b.verdict && a.familyIndex == b.familyIndex && a.rule == b.rule && a.atoms == b.atoms && a.scale == b.scale &&

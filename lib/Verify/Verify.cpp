@@ -3,6 +3,7 @@
 // Each check is one function and one row of the table below; a larger one gets its own file and keeps its row here. Not
 // here: anything that a single operation or change can decide, which is Infer's.
 #include "shardc/Verify/Verify.h"
+#include "shardc/Verify/Slices.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -118,9 +119,17 @@ static void checkGradients(const TypedModule &typed, Report &report, DiagnosticE
   }
 }
 
+// Which elements of gradients and optimizer states ranks keep.
+static void checkSlices(const TypedModule &typed, Report &report, DiagnosticEngine &diags) {
+  if (llvm::none_of(typed.instances, [](const Instance &i) { return i.failed; })) {
+    reportSlices(typed, storedParams(typed, report.gradients), diags);
+  }
+}
+
 static constexpr Check checks[] = {
     {"typed", "every value has a type", checkTyped},
     {"gradients", "each gradient is reduced as its type needs it, and counted once in the clip norm", checkGradients},
+    {"slices", "the parts of optimizer states that ranks keep tile them, and are what a loader takes", checkSlices},
     {"passed-over", "what was read but not used is listed as unchecked", listPassedOver},
     {"reinterprets", "what relabellings claim is listed as assumed", listReinterprets},
     {"inserted", "changes of layout that nobody declared are listed as assumed", listInserted},

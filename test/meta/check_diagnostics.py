@@ -13,7 +13,7 @@ for path in files("test", "examples"):
         shown |= set(re.findall(r'"([a-z0-9]+(?:-[a-z0-9]+)*)"', text))
     else:
         for line in read(path).splitlines():
-            if "CHECK" in line:
+            if ("CHECK" in line or re.search(r"# *[A-Z][A-Z0-9_-]*:", line)) and "RUN:" not in line:  # any prefix of FileCheck
                 shown |= set(re.findall(r"\[([a-z0-9]+(?:-[a-z0-9]+)*)\]", line))
                 shown |= set(re.findall(r'"name": *"([a-z0-9-]+)"', line))
 

@@ -34,7 +34,7 @@ struct Options {
   size_t flagsBegin = 0;         // where in it the framework's flags begin; its length if there are none
   std::vector<Word> positionals; // files, or names
   std::vector<Word> flags;       // after `--`
-  std::optional<Word> model, world, framework, config, strategy, phase, module, view;
+  std::optional<Word> model, world, framework, config, strategy, phase, module, view, seed, programs;
   Format format = Format::Text;
   FailOn failOn = FailOn::Error;
   When colour = When::Auto;

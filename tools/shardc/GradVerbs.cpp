@@ -1,6 +1,6 @@
 // GradVerbs: grads and groups. Each runs the pipeline and an emitter.
-#include "Verbs.h"
 #include "Pipeline.h"
+#include "Verbs.h"
 #include "shardc/Emit/Diagnostics.h"
 #include "shardc/Emit/Grads.h"
 #include "shardc/Emit/Groups.h"

@@ -30,6 +30,8 @@ constexpr OptionRow optionRows[] = {
     {"--reshard", JobOptions, "refuse|insert", "a needed change of layout that nobody declared is an error, or inserted"},
     {"--view", ViewOptions, "NAME", "whose axes types are written in, e.g. sparse; the first view otherwise"},
     {"--module", TypesOnly, "PATTERN", "only modules whose path matches, e.g. 'layers.3.*'"},
+    {"--programs", ProveOnly, "N", "instead of a job: N random programs, on which checker and proof must agree"},
+    {"--seed", ProveOnly, "N", "what random values and programs are made from; 1 otherwise"},
     {"--format", NoOptions, "text|json", "for people, or for machines"},
     {"--fail-on", FailOptions, "error|warning|incomplete", "the least that makes the exit code 1"},
     {"--color", NoOptions, "auto|always|never", "auto asks NO_COLOR, CLICOLOR_FORCE, FORCE_COLOR and the terminal"},
@@ -115,6 +117,8 @@ public:
     options.strategy = take("--strategy");
     options.module = take("--module");
     options.view = take("--view");
+    options.programs = take("--programs");
+    options.seed = take("--seed");
     options.phase = take("--phase");
     choose("--phase", {"training", "inference"});
     options.format = static_cast<Format>(choose("--format", {"text", "json"}));

@@ -1,5 +1,6 @@
 // Pipeline: the phases in their order, each with what holds from there on. A table of contents: the work is elsewhere.
 #include "Pipeline.h"
+#include "shardc/Frontend/Storage.h"
 #include "shardc/Frontend/Sync.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/FileSystem.h"
@@ -97,6 +98,8 @@ std::optional<Module> moduleOfRequest(const JobRequest &request, JobRun &run, Re
   if (module) {
     // What the framework does to gradients outside of it.
     addSync(*job, request.sync.get(), *module, run.diags);
+    // What each rank keeps of the optimizer's state.
+    addStorage(*job, *module, run.diags);
   }
   return module;
 }

@@ -179,6 +179,8 @@ constexpr Verb verbs[] = {
     {"grads", "each gradient: its type, what synchronises it, scale, verdict; and the clip norm", "FILE",
      "one job file, graph file or config.json", JobOptions | FailOptions | ViewOptions, gradsVerb},
     {"groups", "every process group as ranks", "FILE", "one job file, graph file or config.json", JobOptions | FailOptions, groupsVerb},
+    {"prove", "runs the job exactly, rank by rank and on one device, and compares", "FILE", "one job file, graph file or config.json",
+     JobOptions | FailOptions | ProveOnly, proveVerb},
     {"models", "what is shipped; `models show NAME` prints the file to copy and change", "show NAME", "show and a family or strategy",
      NoOptions, models},
     {"explain", "a diagnostic, an operation or a change: what, why, example, mend", "NAME",

@@ -37,7 +37,7 @@ struct Job {
 // What was asked for on the command line or in a job file, each with its place.
 struct JobRequest {
   std::string name;
-  std::optional<Located<std::string>> model;     // family/flavour, config.json or graph file
+  std::optional<Located<std::string>> model; // family/flavour, config.json or graph file
   std::optional<Located<int64_t>> world;
   std::optional<Located<std::string>> framework; // name[@version]
   std::optional<Located<std::string>> config;    // file

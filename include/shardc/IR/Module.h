@@ -7,6 +7,7 @@
 
 #include "shardc/IR/Changes.h"
 #include "shardc/IR/Rule.h"
+#include "shardc/IR/Storage.h"
 #include "shardc/IR/Sync.h"
 
 namespace shardc {
@@ -23,10 +24,10 @@ struct Value {
 
 // What stands in a call besides tensor operands.
 struct Attrs {
-  llvm::SmallVector<Dim, 2> dims;        // Takes::Dims, with atoms if written
-  llvm::SmallVector<int64_t, 4> ints;    // Takes::Ints
-  std::string text;                      // Takes::Scalar and Takes::Text, as written
-  Change change;                         // Takes::ChangeSpec
+  llvm::SmallVector<Dim, 2> dims;                           // Takes::Dims, with atoms if written
+  llvm::SmallVector<int64_t, 4> ints;                       // Takes::Ints
+  std::string text;                                         // Takes::Scalar and Takes::Text, as written
+  Change change;                                            // Takes::ChangeSpec
   std::vector<std::pair<std::string, std::string>> options; // key=value, sorted by key
   SourceRange range;
 
@@ -46,15 +47,15 @@ struct Op {
   uint32_t numOperands = 0;
   uint32_t firstResult = 0; // results are consecutive values
   uint32_t numResults = 0;
-  AttrsId attrs;       // into Module::attrs; invalid if none
-  FunctionId callee;   // OpKind::Call
-  NameId instance;     // OpKind::Call: "feed_forward", "layers.3"
+  AttrsId attrs;         // into Module::attrs; invalid if none
+  FunctionId callee;     // OpKind::Call
+  NameId instance;       // OpKind::Call: "feed_forward", "layers.3"
   bool boundary = false; // a change that a strategy put at a module boundary
-  SourceRange range;   // the call as written; for a boundary its line in the strategy
+  SourceRange range;     // the call as written; for a boundary its line in the strategy
 };
 
 struct Function {
-  NameId name;  // kind of module: "feed_forward"
+  NameId name; // kind of module: "feed_forward"
   std::vector<Value> values;
   std::vector<Op> ops;
   std::vector<ValueId> operands;
@@ -88,9 +89,10 @@ struct Module {
   // Named sizes in order of declaration: for printing, and for dimensions written by name.
   std::vector<std::pair<NameId, llvm::SmallVector<NameId, 2>>> products; // T = (b l)
   std::vector<std::pair<NameId, int64_t>> sizes;
-  std::string view; // vocabulary in which types are printed first: "dense"
-  std::optional<SyncPlan> sync; // what the framework does to gradients, if it is known
-  std::optional<Loss> loss; // where the backward pass starts, if it is said
+  std::string view;                   // vocabulary in which types are printed first: "dense"
+  std::optional<SyncPlan> sync;       // what the framework does to gradients, if it is known
+  std::optional<StoragePlan> storage; // which elements of gradients and optimizer state ranks keep, if it is known
+  std::optional<Loss> loss;           // where the backward pass starts, if it is said
 
   Function &function(FunctionId id) { return functions[id.index]; }
   const Function &function(FunctionId id) const { return functions[id.index]; }

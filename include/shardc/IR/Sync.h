@@ -29,7 +29,8 @@ struct SyncRule {
   llvm::SmallVector<AtomId, 6> shardedOver;
   int32_t shardDim = 0;
   SourceRange range;
-  SourceRange decided; // what the user wrote that decides the rule: a degree
+  SourceRange decided;     // what the user wrote that decides the rule: a degree
+  std::string decidedText; // what follows from it: "reduced over `moe_dp`"
 };
 
 // Over which ranks the clip norm adds squares. Of copies over `once` only one counts.
@@ -46,7 +47,7 @@ struct SyncFamily {
   std::optional<SyncNorm> norm;      // nothing if the framework takes no norm
   // Axes of stages that each use the parameter: its gradient is then also partial over them.
   llvm::SmallVector<AtomId, 2> tiedOver;
-  SourceRange range; // of its name
+  SourceRange range;    // of its name
   bool written = false; // by the user, not shipped: a family without parameters is then a mistake
 };
 
@@ -59,7 +60,7 @@ struct SyncUnit {
 
 // The first family with a pattern that matches a parameter's path has it.
 struct SyncPlan {
-  std::string name; // "torchtitan 2026-08-10", or "" for rules that the user wrote
+  std::string name;  // "torchtitan 2026-08-10", or "" for rules that the user wrote
   SourceRange range; // where the user wrote rules or named some
   std::vector<SyncFamily> families;
   std::vector<SyncUnit> units;

@@ -40,7 +40,7 @@ struct Instance {
   std::vector<uint32_t> callees; // per op: the instance it calls, ~0u for other operations
   std::vector<Move> moves;       // in order of execution
   int64_t uses = 0;              // how often the whole program runs it
-  bool failed = false; // a finding was reported here, or something rests on one
+  bool failed = false;           // a finding was reported here, or something rests on one
 };
 
 struct TypedModule {

@@ -65,7 +65,9 @@ constexpr uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 // A keyed function of words. Elements are uniform but for one value in 2^61.
-constexpr uint64_t keyedWord(uint64_t key, uint64_t a) { return mix(mix(key + 0x9e3779b97f4a7c15) ^ (a * 0xd6e8feb86659fd93 + 0x2545f4914f6cdd1d)); }
+constexpr uint64_t keyedWord(uint64_t key, uint64_t a) {
+  return mix(mix(key + 0x9e3779b97f4a7c15) ^ (a * 0xd6e8feb86659fd93 + 0x2545f4914f6cdd1d));
+}
 constexpr Element keyed(uint64_t key, uint64_t a) { return reduceOnce(keyedWord(key, a) >> 3); }
 constexpr Element keyed(uint64_t key, uint64_t a, uint64_t b) { return keyed(keyedWord(key, a), b); }
 constexpr Element keyed(uint64_t key, uint64_t a, uint64_t b, uint64_t c) { return keyed(keyedWord(keyedWord(key, a), b), c); }

@@ -29,11 +29,11 @@ struct ProgramsReport {
   int64_t programs = 0;
   int64_t accepted = 0;
   int64_t proved = 0;
-  int64_t unable = 0;   // accepted, but could not be run to the end
-  int64_t rejected = 0; // with the operation that was rejected last
-  int64_t judged = 0;   // rejected and run all the same
-  int64_t values = 0;   // compared
-  std::map<std::string, int64_t> operations; // accepted, by operation
+  int64_t unable = 0;                                                 // accepted, but could not be run to the end
+  int64_t rejected = 0;                                               // with the operation that was rejected last
+  int64_t judged = 0;                                                 // rejected and run all the same
+  int64_t values = 0;                                                 // compared
+  std::map<std::string, int64_t> operations;                          // accepted, by operation
   std::map<std::pair<std::string, std::string>, int64_t> unsound;     // by operation and kind of value
   std::map<std::pair<std::string, std::string>, int64_t> falseAlarms; // by finding and operation
   std::map<std::string, int64_t> reasons;                             // why programs could not run

@@ -35,8 +35,8 @@ struct ParameterProof {
 struct Proof {
   std::vector<Refutation> refutations; // in order of execution
   std::vector<ParameterProof> parameters;
-  std::string unable;   // why it could not run, or could not run to the end; "" if it did
-  SourceRange where;    // of what could not run
+  std::string unable; // why it could not run, or could not run to the end; "" if it did
+  SourceRange where;  // of what could not run
   bool synchronised = false;
   int64_t ranks = 0;
   int64_t compared = 0; // values, forward and gradients

@@ -38,8 +38,8 @@ std::string kebabCase(llvm::StringRef camelCase);
 struct Diagnostic {
   Diag id{};
   Severity severity{};
-  std::string message; // holes filled
-  SourceRange range;   // the place; may be invalid for findings about the whole job
+  std::string message;                                     // holes filled
+  SourceRange range;                                       // the place; may be invalid for findings about the whole job
   std::vector<std::pair<SourceRange, std::string>> labels; // other places that matter
   std::vector<std::string> notes;                          // "= ..." lines
   std::vector<std::string> helps;                          // "= help: ..."; further lines of one help follow after '\n'

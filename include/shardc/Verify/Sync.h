@@ -26,10 +26,10 @@ struct SyncRow {
   std::string family;
   std::string parameters; // "layers.*.moe.experts.w1"
   int64_t count = 1;
-  std::optional<Gradient> gradient;   // before synchronisation
-  std::optional<Type> synchronised;   // after it
-  std::string sync;                   // "average over tp; sum over dp_shard, cp", "none"
-  Scale scale;                        // of the synchronised gradient against the true one
+  std::optional<Gradient> gradient; // before synchronisation
+  std::optional<Type> synchronised; // after it
+  std::string sync;                 // "average over tp; sum over dp_shard, cp", "none"
+  Scale scale;                      // of the synchronised gradient against the true one
   SyncVerdict verdict = SyncVerdict::Unknown;
   bool faulty = false;                // there is no gradient because of a fault that was reported
   llvm::SmallVector<AtomId, 6> atoms; // that the verdict is about: missing, repeated or mixed over these
@@ -39,11 +39,11 @@ struct SyncRow {
   int32_t shardDim = 0;
   // Copies over `copies` are reduced over `apart` in groups of their own, after they were made equal.
   llvm::SmallVector<AtomId, 6> copies, apart;
-  std::string early;                         // what is done too early: "summed", "scaled"
-  std::optional<uint32_t> familyIndex;       // of the plan
-  SourceRange rule;             // that the verdict is about, if it is about one
-  SourceRange keptBy, apartBy;  // the rules that shard it, and that reduce copies apart
-  SourceRange parameter;        // where the parameter was declared
+  std::string early;                   // what is done too early: "summed", "scaled"
+  std::optional<uint32_t> familyIndex; // of the plan
+  SourceRange rule;                    // that the verdict is about, if it is about one
+  SourceRange keptBy, apartBy;         // the rules that shard it, and that reduce copies apart
+  SourceRange parameter;               // where the parameter was declared
 };
 
 // One row per parameter that is not alike an earlier one, in order of first use. Without a plan every verdict is Unchecked.

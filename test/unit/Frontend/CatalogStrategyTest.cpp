@@ -66,8 +66,11 @@ TEST_CASE("the MoE contract per quadrant and version", "[catalog]") {
     bool ep, sp;
     Found expected; // besides the slots where ep is on
   };
-  const Found local = {{"moe.router.gate x", "I@tp -> L@tp"}, {"moe.dispatch x", "I@tp -> L@tp"}, {"moe.combine y", "L@tp -> P@tp"},
-                       {"moe.shared_experts x", "I@tp -> R@tp"}, {"moe y", "P@tp -> I@tp"}};
+  const Found local = {{"moe.router.gate x", "I@tp -> L@tp"},
+                       {"moe.dispatch x", "I@tp -> L@tp"},
+                       {"moe.combine y", "L@tp -> P@tp"},
+                       {"moe.shared_experts x", "I@tp -> R@tp"},
+                       {"moe y", "P@tp -> I@tp"}};
   const Found whole = {{"moe x", "I@tp -> R@tp"}, {"moe y", "P@tp -> I@tp"}};
   const Row rows[] = {
       // Both parts are partial and reduced once, at the boundary of the block.
@@ -78,11 +81,17 @@ TEST_CASE("the MoE contract per quadrant and version", "[catalog]") {
       // With sequence parallelism each part is a shard before the addition.
       {"2026-08-10", true, true, {{"moe.shared_experts x", "L@tp -> R@tp"}, {"moe.shared_experts.w2 y", "P@tp -> L@tp"}}},
       {"2026-08-10", true, false, local},
-      {"2026-08-10", false, true, {{"moe x", "L@tp -> R@tp"}, {"moe.combine y", "P@tp -> L@tp"}, {"moe.shared_experts.w2 y", "P@tp -> L@tp"}}},
+      {"2026-08-10",
+       false,
+       true,
+       {{"moe x", "L@tp -> R@tp"}, {"moe.combine y", "P@tp -> L@tp"}, {"moe.shared_experts.w2 y", "P@tp -> L@tp"}}},
       {"2026-08-10", false, false, whole},
       {"2026-08-20", true, true, {{"moe.shared_experts x", "L@tp -> R@tp"}, {"moe.shared_experts.w2 y", "P@tp -> L@tp"}}},
       {"2026-08-20", true, false, local},
-      {"2026-08-20", false, true, {{"moe x", "L@tp -> R@tp"}, {"moe.combine y", "P@tp -> L@tp"}, {"moe.shared_experts.w2 y", "P@tp -> L@tp"}}},
+      {"2026-08-20",
+       false,
+       true,
+       {{"moe x", "L@tp -> R@tp"}, {"moe.combine y", "P@tp -> L@tp"}, {"moe.shared_experts.w2 y", "P@tp -> L@tp"}}},
       {"2026-08-20", false, false, whole},
   };
   for (const Row &row : rows) {
@@ -100,10 +109,14 @@ TEST_CASE("the MoE contract per quadrant and version", "[catalog]") {
 }
 
 TEST_CASE("a dense layer's boundaries", "[catalog]") {
-  const Found on = {{"attention x", "L@tp -> R@tp"}, {"attention.inner_attention k", "L@cp -> R@cp"},
-                    {"attention.inner_attention v", "L@cp -> R@cp"}, {"attention.wo y", "P@tp -> L@tp"}};
-  const Found off = {{"attention x", "I@tp -> R@tp"}, {"attention.inner_attention k", "L@cp -> R@cp"},
-                     {"attention.inner_attention v", "L@cp -> R@cp"}, {"attention.wo y", "P@tp -> I@tp"}};
+  const Found on = {{"attention x", "L@tp -> R@tp"},
+                    {"attention.inner_attention k", "L@cp -> R@cp"},
+                    {"attention.inner_attention v", "L@cp -> R@cp"},
+                    {"attention.wo y", "P@tp -> L@tp"}};
+  const Found off = {{"attention x", "I@tp -> R@tp"},
+                     {"attention.inner_attention k", "L@cp -> R@cp"},
+                     {"attention.inner_attention v", "L@cp -> R@cp"},
+                     {"attention.wo y", "P@tp -> I@tp"}};
   for (const char *version : {"2026-08-05", "2026-08-10", "2026-08-20"}) {
     for (const char *model : {"llama3/debugmodel", "qwen3/debugmodel", "deepseek_v3/debugmodel"}) {
       CHECK(boundaries(model, catalogJob(version, true), "layers.0.attention") == on);

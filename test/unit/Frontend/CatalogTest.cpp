@@ -1,6 +1,6 @@
 // The catalogue's models: parameter counts against published numbers, layers that share a function, tied weights, terms.
-#include "CatalogJob.h"
 #include "../../../lib/Frontend/CatalogTerms.h"
+#include "CatalogJob.h"
 #include "llvm/Support/FileSystem.h"
 #include <cstdlib>
 
@@ -26,13 +26,27 @@ size_t functionsNamed(const Module &module, llvm::StringRef name) {
 TEST_CASE("parameters of the shipped flavours", "[catalog]") {
   // The registry's tables for llama3, qwen3 and deepseek_v3; mixtral from its published checkpoints.
   const Count counts[] = {
-      {"llama3/debugmodel", 6163712},          {"llama3/1B", 1235814400},       {"llama3/3B", 3212749824},
-      {"llama3/8B", 8030261248},               {"llama3/70B", 70553706496},     {"llama3/405B", 405853388800},
-      {"qwen3/debugmodel", 31987968},          {"qwen3/0.6B", 596049920},       {"qwen3/1.7B", 1720574976},
-      {"qwen3/4B", 4022468096},                {"qwen3/8B", 8190735360},        {"qwen3/14B", 14768307200},
-      {"qwen3/32B", 32762123264},              {"qwen3/debugmodel_moe", 315758848}, {"qwen3/30B-A3B", 30532122624},
-      {"qwen3/235B-A22B", 235093634560},       {"deepseek_v3/debugmodel", 33014016}, {"deepseek_v3/16B", 15706484224},
-      {"deepseek_v3/236B", 235741434880},      {"deepseek_v3/671B", 671026404352}, {"mixtral/8x7B", 46702792704},
+      {"llama3/debugmodel", 6163712},
+      {"llama3/1B", 1235814400},
+      {"llama3/3B", 3212749824},
+      {"llama3/8B", 8030261248},
+      {"llama3/70B", 70553706496},
+      {"llama3/405B", 405853388800},
+      {"qwen3/debugmodel", 31987968},
+      {"qwen3/0.6B", 596049920},
+      {"qwen3/1.7B", 1720574976},
+      {"qwen3/4B", 4022468096},
+      {"qwen3/8B", 8190735360},
+      {"qwen3/14B", 14768307200},
+      {"qwen3/32B", 32762123264},
+      {"qwen3/debugmodel_moe", 315758848},
+      {"qwen3/30B-A3B", 30532122624},
+      {"qwen3/235B-A22B", 235093634560},
+      {"deepseek_v3/debugmodel", 33014016},
+      {"deepseek_v3/16B", 15706484224},
+      {"deepseek_v3/236B", 235741434880},
+      {"deepseek_v3/671B", 671026404352},
+      {"mixtral/8x7B", 46702792704},
       {"mixtral/8x22B", 140630071296},
   };
   SourceManager sources;
@@ -55,9 +69,9 @@ TEST_CASE("parameters of models described by a Hugging Face config", "[catalog]"
   // Data that is not part of the repository: beside the checkout, or nothing to test.
   std::string folder = std::string(__FILE__).substr(0, std::string(__FILE__).rfind("test/unit")) + "../shared/cases/hf/";
   const Count counts[] = {
-      {"llama3-8b", 8030261248},      {"llama3-70b", 70553706496},   {"llama31-405b", 405853388800},   {"llama32-1b", 1235814400},
-      {"qwen3-8b", 8190735360},       {"qwen3-30b-a3b", 30532122624}, {"qwen3-235b-a22b", 235093634560}, {"deepseek-v3", 671026404352},
-      {"deepseek-v2-lite", 15706484224}, {"mixtral-8x7b", 46702792704}, {"mixtral-8x22b", 140630071296},
+      {"llama3-8b", 8030261248},         {"llama3-70b", 70553706496},    {"llama31-405b", 405853388800},    {"llama32-1b", 1235814400},
+      {"qwen3-8b", 8190735360},          {"qwen3-30b-a3b", 30532122624}, {"qwen3-235b-a22b", 235093634560}, {"deepseek-v3", 671026404352},
+      {"deepseek-v2-lite", 15706484224}, {"mixtral-8x7b", 46702792704},  {"mixtral-8x22b", 140630071296},
   };
   SourceManager sources;
   for (const Count &c : counts) {

@@ -174,9 +174,9 @@ TEST_CASE("changes print as people write them") {
   c.parts.push_back({w.atoms({"dp", "cp"}), std::nullopt, last});
   CHECK(print(c, w.module) == "P@tp -> T@tp; S(-1)@(dp,cp)");
   Endpoint slots{State::S, w.module.names.intern("c"), 0, w.module.names.intern("T"), false};
-  CHECK(print(Change{{{w.atoms({"tp"}), std::nullopt, slots}}, "", {}}, w.module) == "c@tp:T");
+  CHECK(print(Change{{{w.atoms({"tp"}), std::nullopt, slots}}, "", {}, {}}, w.module) == "c@tp:T");
   rows.pad = true;
-  CHECK(print(Change{{{w.atoms({"tp"}), std::nullopt, rows}}, "", {}}, w.module) == "T@tp pad");
+  CHECK(print(Change{{{w.atoms({"tp"}), std::nullopt, rows}}, "", {}, {}}, w.module) == "T@tp pad");
 }
 
 // -- Round trip ---------------------------------------------------------------------------------------------------------
