@@ -303,15 +303,16 @@ private:
 
   // The rank at place p = lane * dp + i of the order lane by lane is i * tp + lane. Groups are cut inside lanes where ep divides
   // dp, and hold whole lanes where dp divides ep.
+  // A flattened name lists its digits outermost first, so ranks stand in a group in their own order, not lane by lane.
   void laneByLane() {
     if (d.dp % d.ep == 0) {
       view("expert", {{"edp_lane", d.tp, 1}, {"edp_data", d.dp / d.ep, d.tp * d.ep}, {"ep", d.ep, d.tp}});
-      job.flats.push_back({"edp", {"edp_lane", "edp_data"}, {}});
+      job.flats.push_back({"edp", {"edp_data", "edp_lane"}, {}});
       return;
     }
     const int64_t lanes = d.ep / d.dp;
     view("expert", {{"edp", d.tp / lanes, lanes}, {"ep_lane", lanes, 1}, {"ep_data", d.dp, d.tp}});
-    job.flats.push_back({"ep", {"ep_lane", "ep_data"}, {}});
+    job.flats.push_back({"ep", {"ep_data", "ep_lane"}, {}});
   }
 
   const Settings &settings;
