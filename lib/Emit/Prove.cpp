@@ -152,8 +152,9 @@ void writeProgramsJson(llvm::raw_ostream &out, const ProgramsReport &report) {
     json.attribute("rejected", report.rejected);
     json.attribute("judged", report.judged);
     json.attributeArray("unsound", [&] {
-      for (const auto &[key, n] : report.unsound) {
-        json.object([&, &key = key, &n = n] {
+      for (const auto &entry : report.unsound) {
+        json.object([&] {
+          const auto &[key, n] = entry;
           json.attribute("operation", key.first);
           json.attribute("of", key.second);
           json.attribute("programs", n);
@@ -161,8 +162,9 @@ void writeProgramsJson(llvm::raw_ostream &out, const ProgramsReport &report) {
       }
     });
     json.attributeArray("false_alarms", [&] {
-      for (const auto &[key, n] : report.falseAlarms) {
-        json.object([&, &key = key, &n = n] {
+      for (const auto &entry : report.falseAlarms) {
+        json.object([&] {
+          const auto &[key, n] = entry;
           json.attribute("finding", key.first);
           json.attribute("operation", key.second);
           json.attribute("programs", n);

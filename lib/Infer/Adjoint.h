@@ -48,7 +48,7 @@ struct AdjointFault {
 
 class Adjoint {
 public:
-  Adjoint(const TypedModule &t, GradientTable &g) : typed(t), module(t.module), axes(t.module.axes), table(g) {}
+  Adjoint(const TypedModule &t, GradientTable &g) : module(t.module), axes(t.module.axes), table(g) {}
 
   // The gradient of operand k of operation i, from that of one result; the fault if it cannot pass.
   Slot run(const Instance &instance, uint32_t i, uint32_t k, TypeId operand, TypeId result, Slot in, std::optional<AdjointFault> &fault);
@@ -66,7 +66,6 @@ private:
   bool runMove(const Move &move, const Change *change, const Type &arrives, States &states, Scale &scale,
                std::optional<AdjointFault> &fault);
 
-  const TypedModule &typed;
   const Module &module;
   const Axes &axes;
   GradientTable &table;

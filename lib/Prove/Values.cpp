@@ -204,7 +204,8 @@ std::optional<Tensor> Execution::assemble(const Spread &value, const Type &t) co
       moving.push_back(a);
     }
   }
-  for (size_t i : ranks.groups(moving)[0]) { // one rank per part and addend
+  const auto groups = ranks.groups(moving);
+  for (size_t i : groups[0]) { // one rank per part and addend
     Tensor part = value.ranks[i];
     for (size_t d = t.dims.size(); d-- > 0;) {
       const std::optional<std::vector<int64_t>> at = dimPart(t.dims[d], ranks.list[i], module.axes, whole.extent(d));
