@@ -278,7 +278,7 @@ private:
       }
       const Dim &written = attrs->dims[next++];
       for (AtomId a : atomsOf(written)) {
-        if (!allReplicated(a)) {
+        if (!allReplicated(a) || context.op.kind == OpKind::Topk) {
           return fail(FaultKind::NewNeedsReplicated, 0, 0, {a}, dimName(written, context.module));
         }
       }
@@ -360,7 +360,8 @@ private:
           continue;
         }
         llvm::SmallVector<AtomId, 4> wanted = context.wanted ? context.wanted(uint32_t(back)) : llvm::SmallVector<AtomId, 4>();
-        bool free = llvm::all_of(wanted, [&](AtomId a) { return allReplicated(a); });
+        // What is chosen from a row is chosen as one.
+        bool free = context.op.kind != OpKind::Topk && llvm::all_of(wanted, [&](AtomId a) { return allReplicated(a); });
         if (free && result.dims[d].factors.size() == 1) {
           result.dims[d].factors[0].atoms.assign(wanted.begin(), wanted.end());
         }
@@ -368,8 +369,12 @@ private:
     }
   }
 
+  // A value that uses another way of cutting the atom's block of ranks is not R on it, whatever the atom itself says.
   bool allReplicated(AtomId atom) const {
-    return llvm::all_of(types, [&](const Type &t) { return stateOf(t, atom) == State::R; });
+    const Atom &a = axes.atom(atom);
+    return llvm::all_of(types, [&](const Type &t) {
+      return stateOf(t, atom) == State::R && usedVariant(t, a.block, axes).value_or(a.variant) == a.variant;
+    });
   }
 
   struct Outcome {

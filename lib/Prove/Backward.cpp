@@ -199,6 +199,9 @@ void Execution::backKernel(Frame &frame, uint32_t index) {
     operands.push_back(&frame.values[v.index]);
     known &= frame.whole[v.index].has_value();
   }
+  for (uint32_t r = 0; r < op.numResults; ++r) {
+    known &= frame.whole[op.firstResult + r].has_value();
+  }
   std::vector<Spread> made;
   Spread rows;
   insertedMoves(frame, index, operands, made);
@@ -281,7 +284,7 @@ void Execution::compareGradients(const Frame &frame) {
   for (ValueId v : functionOf(frame).inputs) {
     const Type &t = *typeOf(frame, v);
     const std::optional<Type> backwards = dual(t, module.axes);
-    if (declared || isVarying(t) || !backwards || frame.grads[v.index].failed || !frame.wholeGrads[v.index]) {
+    if (declared || proof.believed || isVarying(t) || !backwards || frame.grads[v.index].failed || !frame.wholeGrads[v.index]) {
       continue;
     }
     Tensor whole = *frame.wholeGrads[v.index];

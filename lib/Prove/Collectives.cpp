@@ -64,7 +64,7 @@ private:
     case Primitive::AllGather:
       return slots ? moveRows(group, in.ranks, true) : gatherGroup(group, in.ranks);
     case Primitive::AllToAll:
-      return slots ? moveRows(group, in.ranks, true) : exchangeGroup(group);
+      return slots ? exchangeRows(group) : exchangeGroup(group);
     case Primitive::ZeroFill:
       return slots ? zeroRows(group) : zeroFillGroup(group);
     }
@@ -232,6 +232,22 @@ private:
       out.ranks[i] = place({&*flat}, flatDim(*how.before, *source), {positions}, extent);
     }
     return true;
+  }
+
+  // Between rows of slots and their width: what is exchanged is gathered first, and each rank keeps its part.
+  bool exchangeRows(llvm::ArrayRef<size_t> group) {
+    if (!source || !target) {
+      return fail("an exchange needs a shard at both ends");
+    }
+    const bool fromWidth = source->dim >= 2;
+    if (!(fromWidth ? gatherGroup(group, in.ranks) : moveRows(group, in.ranks, true))) {
+      return false;
+    }
+    const std::vector<Tensor> all = out.ranks;
+    if (fromWidth) {
+      return moveRows(group, all, false);
+    }
+    return target->dim < 2 || sliceGroup(group, all);
   }
 
   int64_t firstExpert(const Type &type, size_t rank) const { return localRange(type.dims[0].factors[0], ranks.list[rank], axes).begin; }

@@ -4,6 +4,7 @@
 // ids. Slots are really ragged: one row per routed token, under its expert, which remembers the token that filled it.
 #include "Kernels.h"
 #include "llvm/ADT/STLExtras.h"
+#include <array>
 #include <map>
 
 namespace shardc {
@@ -198,14 +199,17 @@ bool pairs(KernelCall &call, std::vector<std::pair<size_t, size_t>> &out) {
   if (!made.slots || made.dims.size() != 3 || !sameExtents(ids, *call.in[2]) || ids.dims.size() < 2) {
     return call.fail("slots, ids and weights do not fit together");
   }
-  std::multimap<std::pair<int64_t, int64_t>, size_t> bySlot;
+  // The ids say which expert's slot a choice has.
+  std::multimap<std::array<int64_t, 3>, size_t> bySlot;
+  const std::vector<int64_t> experts = wholePositions(call.inTypes[0], 0, made.extent(0), call.rank, call.axes());
   for (size_t s = 0; s < made.slots->size(); ++s) {
-    bySlot.emplace(std::pair((*made.slots)[s].token, (*made.slots)[s].choice), s);
+    const SlotRow &r = (*made.slots)[s];
+    bySlot.insert({{r.token, r.choice, experts[static_cast<size_t>(r.expert)]}, s});
   }
   const auto k = static_cast<size_t>(ids.extent(ids.dims.size() - 1));
   const std::vector<int64_t> rows = tokenRows(ids, *call.inTypes[1], call.rank, call.axes());
   for (size_t i = 0; i < ids.data.size(); ++i) {
-    const auto [first, last] = bySlot.equal_range({rows[i / k], static_cast<int64_t>(i % k)});
+    const auto [first, last] = bySlot.equal_range({rows[i / k], static_cast<int64_t>(i % k), static_cast<int64_t>(ids.data[i])});
     for (auto it = first; it != last; ++it) {
       out.emplace_back(i, it->second);
     }

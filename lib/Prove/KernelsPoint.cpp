@@ -303,7 +303,7 @@ Tensor maskOf(const KernelCall &call) {
   }
   const uint64_t key = seed == "rank" ? keyedWord(call.site, static_cast<uint64_t>(call.rank + 1)) : call.site;
   for (size_t e = 0; e < mask.data.size(); ++e) {
-    mask.data[e] = (keyedWord(key, indices[e]) & 1) * 2; // half is dropped, whatever the call says: the rate does not matter here
+    mask.data[e] = keyedWord(key, indices[e]) & 1; // half is dropped, and nothing scaled: the rate does not matter here
   }
   return mask;
 }

@@ -102,13 +102,16 @@ void rowBackward(KernelCall &call, llvm::ArrayRef<Tensor>, llvm::ArrayRef<const 
 
 // Element i with coefficients of its position: x_i cos + x_(i + d/2) sin, both keyed.
 bool rotateAll(KernelCall &call, const Tensor &x, bool reverse, Tensor &y) {
-  if (x.dims.size() < 2 || call.in[1]->slots) {
+  if (x.dims.size() < 2 || x.slots || call.in[1]->slots) {
     return call.fail("there are no heads");
   }
   const auto n = static_cast<size_t>(x.extent(x.dims.size() - 1));
   const auto heads = static_cast<size_t>(x.extent(x.dims.size() - 2));
   const std::vector<Element> &positions = call.in[1]->data;
-  const size_t rows = n * heads == 0 ? 0 : x.data.size() / (n * heads);
+  size_t rows = 1;
+  for (size_t d = 0; d + 2 < x.dims.size() && !x.slots; ++d) {
+    rows *= static_cast<size_t>(x.extent(d));
+  }
   if (positions.empty() ? rows != 0 : rows % positions.size() != 0) {
     return call.fail("positions and rows differ in local extent");
   }

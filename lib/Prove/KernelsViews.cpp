@@ -126,6 +126,9 @@ bool selections(KernelCall &call, size_t &dim, std::vector<std::vector<int64_t>>
     const bool pad = call.op->kind == OpKind::Pad;
     // On one device the attribute says how long the result is; on a rank its type does.
     const int64_t want = dims ? product((*dims)[dim]) : pad ? call.attrs->ints[0] : have;
+    if (pad && want < have) {
+      return call.fail("the local extent is longer than the padded one");
+    }
     if (ownSlots || want < 0) {
       return call.fail("slots cannot be padded here");
     }

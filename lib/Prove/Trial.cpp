@@ -107,7 +107,7 @@ TrialResult tryLastOperation(const TypedModule &typed, uint64_t seed) {
   TrialResult result;
   std::vector<Type> layouts;
   for (uint64_t i = 0; i < 3; ++i) {
-    const ProveOptions options{seed + i, false};
+    const ProveOptions options{seed + i, false, true};
     Proof proof;
     result.ran = Execution(typed, options, proof).trial(layouts, i == 0);
     if (!result.ran || layouts.empty()) {

@@ -12,6 +12,8 @@ namespace shardc {
 struct ProveOptions {
   uint64_t seed = 1;
   bool backward = true;
+  // What asserts a global meaning (V to S or P, reinterpret) is believed; otherwise it must be what one device has.
+  bool believeAssertions = false;
 };
 
 // Something that is not what one device computes.
@@ -38,6 +40,7 @@ struct Proof {
   std::string unable; // why it could not run, or could not run to the end; "" if it did
   SourceRange where;  // of what could not run
   bool synchronised = false;
+  bool believed = false; // an assertion defined a value: gradients behind it have nothing to be compared with
   int64_t ranks = 0;
   int64_t compared = 0; // values, forward and gradients
   int64_t elements = 0; // of all of them on all ranks

@@ -158,6 +158,7 @@ TEST_CASE("a new dimension is sharded as its users want it") {
       {"x: f32[T, N, H]; k: f32[T, H]", "z = concat(x, expand(k, N))", "f32[T, N, 16]"},
       {"k: f32[T, H]", "z = expand(k, N@tp)", "f32[T, N@tp, H]"},
       {"k: f32[T, H] P@tp", "z = expand(k, N@tp)", "!new-needs-replicated"},
+      {"k: f32[T, N]", "z, ids = topk(k, K@tp)", "!new-needs-replicated"}, // what is chosen from a row is chosen as one
   });
 }
 
