@@ -7,13 +7,10 @@
 #include "shardc/Verify/Sync.h"
 #include "llvm/ADT/STLExtras.h"
 #include <map>
+#include <set>
 
 namespace shardc {
 namespace {
-
-// A scale as a number, with or without the group sizes that it is made of.
-[[maybe_unused]] const Rational &numberOf(const Rational &r) { return r; }
-template <class Scale> const Rational &numberOf(const Scale &s) { return s.value; }
 
 constexpr int64_t Largest = 1 << 20;
 
@@ -109,9 +106,9 @@ void Execution::judgeParameter(const Frame &frame, ValueId v, const Gradient *cl
   const Tensor &whole = *frame.wholeGrads[v.index];
   if (claimed) {
     Tensor expected = whole;
-    multiplyAll(expected, numberOf(claimed->scale));
+    multiplyAll(expected, claimed->scale.value);
     std::string wrong = compareSpread(g, expected, claimed->type, ranks, module);
-    result.ratio = wrong.empty() ? std::optional(numberOf(claimed->scale)) : std::nullopt;
+    result.ratio = wrong.empty() ? std::optional(claimed->scale.value) : std::nullopt;
     if (!wrong.empty()) {
       refute(frame, v, std::move(wrong), true);
     }
@@ -163,7 +160,12 @@ bool Execution::synchronise(const std::string &path, Spread &g, const Type &type
     if (llvm::none_of(family.patterns, [&](const std::string &p) { return matchesPattern(path, p); })) {
       continue;
     }
+    std::set<std::string> done; // of each step the first rule that takes a parameter in this state
     for (const SyncRule &rule : family.rules) {
+      const bool takes = !rule.typed || llvm::all_of(rule.over, [&](AtomId a) { return stateOf(type, a) == *rule.typed; });
+      if (!takes || !done.insert(rule.step).second) {
+        continue;
+      }
       if (rule.op != SyncOp::None && !rule.over.empty()) {
         Spread next;
         std::string error;
@@ -174,7 +176,7 @@ bool Execution::synchronise(const std::string &path, Spread &g, const Type &type
         g = std::move(next);
       }
       for (Tensor &t : g.ranks) {
-        multiplyAll(t, numberOf(rule.scale));
+        multiplyAll(t, rule.scale.value);
       }
     }
     return true;

@@ -86,6 +86,7 @@ TEST_CASE("a sum over ranks that hold the whole gradient is found as the exact r
   // Each rank of dp has the part of its tokens: the sum over dp is right.
   CHECK(proof.parameters[0].synced == Rational{1, 1});
 
+  rule.step = "again";
   run.typed->module.sync->families[0].rules.push_back(rule); // and once more: three times too large
   proof = run.prove();
   CHECK(proof.parameters[0].synced == Rational{3, 1});
