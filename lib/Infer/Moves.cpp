@@ -58,7 +58,9 @@ public:
     if (change.to.state == State::S && !findTarget()) {
       return fault;
     }
-    if (from == change.to.state && (from != State::S || (target.dim == source.dim && target.factor == source.factor))) {
+    // Parts that follow one another are sharded together: any of them names the dimension.
+    const bool stays = target.dim == source.dim && (target.factor == source.factor || type.dims[source.dim].concat);
+    if (from == change.to.state && (from != State::S || stays)) {
       return std::nullopt; // as it is already
     }
     const ChangeRow *row = findChange(from, change.to.state);

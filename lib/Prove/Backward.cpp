@@ -142,6 +142,7 @@ bool Execution::moveBack(const Frame &frame, const Move &m, uint32_t index, Spre
     const ChangeRow *row = findChange(m.from, m.to);
     if (!row || !row->gradient) {
       g = Spread();
+      proof.cut = true; // for a parameter that is a finding of the checker's
       return true;
     }
     const ChangeRow *back = findChange(row->gradient->first, row->gradient->second);
@@ -284,7 +285,7 @@ void Execution::compareGradients(const Frame &frame) {
   for (ValueId v : functionOf(frame).inputs) {
     const Type &t = *typeOf(frame, v);
     const std::optional<Type> backwards = dual(t, module.axes);
-    if (declared || proof.believed || isVarying(t) || !backwards || frame.grads[v.index].failed || !frame.wholeGrads[v.index]) {
+    if (declared || proof.cut || isVarying(t) || !backwards || frame.grads[v.index].failed || !frame.wholeGrads[v.index]) {
       continue;
     }
     Tensor whole = *frame.wholeGrads[v.index];

@@ -145,7 +145,7 @@ bool Execution::runMoves(Frame &frame, uint32_t index) {
   }
   if (asserted && (options.believeAssertions || !frame.whole[to.index])) {
     frame.whole[to.index] = assemble(frame.values[to.index], t);
-    proof.believed = true;
+    proof.cut = true;
   }
   return true;
 }

@@ -48,11 +48,14 @@ int64_t extentOf(llvm::StringRef name) {
 
 std::string SmallProgram::text() const {
   std::string out = "graph: random\n" + world + sizes;
-  if (!inputs.empty()) {
-    out += "inputs:\n";
-  }
-  for (const auto &[name, type] : inputs) {
-    out += "  " + name + ": \"" + type + "\"\n";
+  for (const bool floats : {true, false}) {
+    const char *head = floats && trained ? "params:\n" : "inputs:\n";
+    for (const auto &[name, type] : inputs) {
+      if ((trained && llvm::StringRef(type).starts_with("f32")) == floats) {
+        out += head + ("  " + name + ": \"" + type + "\"\n");
+        head = "";
+      }
+    }
   }
   out += "ops:\n";
   for (const std::string &line : lines) {
@@ -188,6 +191,7 @@ SmallProgram Generator::begin() {
   const Mesh &mesh = meshes[random.below(std::size(meshes))];
   SmallProgram program;
   program.world = mesh.text;
+  program.trained = random.chance(50);
   program.axes.assign(mesh.axes.begin(), mesh.axes.end());
   return program;
 }

@@ -27,6 +27,7 @@ struct SmallProgram {
   std::vector<std::string> axes;
   std::vector<std::pair<std::string, std::string>> inputs; // name, type
   std::vector<std::string> lines;
+  bool trained = false; // floats are parameters, so that the checker infers their gradients
   std::string text() const;
 };
 

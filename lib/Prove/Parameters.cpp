@@ -104,9 +104,14 @@ void Execution::judgeParameter(const Frame &frame, ValueId v, const Gradient *cl
   ++proof.compared;
   Spread g = frame.grads[v.index];
   const Tensor &whole = *frame.wholeGrads[v.index];
-  if (claimed) {
+  if (claimed && !proof.cut) {
     Tensor expected = whole;
     multiplyAll(expected, claimed->scale.value);
+    for (AtomId a : activeAtoms(t)) { // of a mean over n ranks each rank's own part has 1/n of the gradient
+      if (stateOf(t, a) == State::PAvg) {
+        multiplyAll(expected, Rational{1, module.axes.atom(a).size});
+      }
+    }
     std::string wrong = compareSpread(g, expected, claimed->type, ranks, module);
     result.ratio = wrong.empty() ? std::optional(claimed->scale.value) : std::nullopt;
     if (!wrong.empty()) {

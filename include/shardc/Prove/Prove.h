@@ -40,7 +40,9 @@ struct Proof {
   std::string unable; // why it could not run, or could not run to the end; "" if it did
   SourceRange where;  // of what could not run
   bool synchronised = false;
-  bool believed = false; // an assertion defined a value: gradients behind it have nothing to be compared with
+  // A value was defined by an assertion, or a change without a gradient (of a maximum) was passed: gradients behind it have
+  // nothing to be compared with.
+  bool cut = false;
   int64_t ranks = 0;
   int64_t compared = 0; // values, forward and gradients
   int64_t elements = 0; // of all of them on all ranks

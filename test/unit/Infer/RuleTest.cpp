@@ -181,6 +181,7 @@ TEST_CASE("views keep shards where they stand") {
       {"x: f32[T, D@tp]; y: f32[T, F@tp]", "z = concat(x, y)", "f32[T, (D@tp + F@tp)]"},
       {"x: f32[T, D@tp]; y: f32[T, F]", "z = concat(x, y)", "!shard-meets-replicated"},
       {"x: f32[T, (D@tp + F@tp)]", "a, b = unfuse(x)", "f32[T, D@tp]; f32[T, F@tp]"},
+      {"x: f32[T, (D@tp + F@tp)]", "z = redistribute(x, S(1)@tp)", "f32[T, (D@tp + F@tp)]"},
       // The gradient of D would be partial, and a sum would add D four times.
       {"x: f32[T, (D + F@tp)]", "a, b = unfuse(x)", "!bad-attribute"},
       {"x: f32[T, (D + F@tp)]", "z = sum(x)", "!bad-attribute"},
