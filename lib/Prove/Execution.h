@@ -65,6 +65,7 @@ private:
 
   // Parameters.cpp
   void judgeParameters(Frame &root);
+  void compareSynced(const Spread &g, const Tensor &whole, const Type &t, ParameterProof &result);
   void judgeParameter(const Frame &frame, ValueId v, const Gradient *claimed);
   bool synchronise(const std::string &path, Spread &g, const Type &type);
 

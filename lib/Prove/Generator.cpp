@@ -52,7 +52,7 @@ std::string SmallProgram::text() const {
     const char *head = floats && trained ? "params:\n" : "inputs:\n";
     for (const auto &[name, type] : inputs) {
       if ((trained && llvm::StringRef(type).starts_with("f32")) == floats) {
-        out += head + ("  " + name + ": \"" + type + "\"\n");
+        out.append(head).append("  ").append(name).append(": \"").append(type).append("\"\n");
         head = "";
       }
     }
@@ -64,126 +64,127 @@ std::string SmallProgram::text() const {
   return out;
 }
 
+namespace {
+
 // Operands as words of letters: small letters are dimensions, (bq) a product; # in front an integer; what follows the
 // operands in the call, where {k} stands for the size of a letter and [k] for its sharded form.
-struct Generator::Template {
+struct Template {
   llvm::StringRef op;
   llvm::SmallVector<llvm::StringRef, 6> operands;
   llvm::StringRef rest;
   int results = 1;
 };
 
-llvm::ArrayRef<Generator::Template> Generator::templates() {
-  static const Template list[] = {
-      {"add", {"ij", "ij"}, ""},
-      {"add", {"ij", "j"}, ""},
-      {"sub", {"ij", "ij"}, ""},
-      {"mul", {"ij", "ij"}, ""},
-      {"mul", {"ij", "j"}, ""},
-      {"div", {"ij", "ij"}, ""},
-      {"scale", {"ij"}, ", 1/3"},
-      {"neg", {"ij"}, ""},
-      {"scale_rows", {"ij", "i"}, ""},
-      {"cast", {"ij"}, ", bf16"},
-      {"identity", {"ij"}, ""},
-      {"detach", {"ij"}, ""},
-      {"silu", {"ij"}, ""},
-      {"gelu", {"ij"}, ""},
-      {"relu", {"ij"}, ""},
-      {"tanh", {"ij"}, ""},
-      {"square", {"ij"}, ""},
-      {"sqrt", {"ij"}, ""},
-      {"sigmoid", {"ij"}, ""},
-      {"exp", {"ij"}, ""},
-      {"log", {"ij"}, ""},
-      {"rsqrt", {"ij"}, ""},
-      {"swiglu", {"ij", "ij"}, ""},
-      {"maximum", {"ij", "ij"}, ""},
-      {"greater", {"ij", "ij"}, ""},
-      {"equal", {"ij", "ij"}, ""},
-      {"where", {"#ij", "ij", "ij"}, ""},
-      {"dropout", {"ij"}, ", 0.5, seed=global"},
-      {"dropout", {"ij"}, ", 0.5, seed=same"},
-      {"dropout", {"ij"}, ", 0.5, seed=rank"},
-      {"linear", {"ik", "nk"}, ""},
-      {"linear", {"ik", "nk", "n"}, ""},
-      {"linear", {"ijk", "nk"}, ""},
-      {"matmul", {"bmk", "bkn"}, ""},
-      {"matmul", {"mk", "kn"}, ""},
-      {"grouped_matmul", {"eck", "enk"}, ""},
-      {"grouped_bias", {"ecn", "en"}, ""},
-      {"einsum", {"mk", "nk"}, ", \"m k, n k -> n m\""},
-      {"einsum", {"mk", "kn", "n"}, ", \"m k, k n, n -> m\""},
-      {"einsum", {"mk"}, ", \"m k -> k\""},
-      {"embedding", {"#i", "nd"}, ""},
-      {"take", {"ie", "#ik"}, ""},
-      {"rms_norm", {"id", "d"}, ""},
-      {"layer_norm", {"id", "d", "d"}, ""},
-      {"softmax", {"id"}, ""},
-      {"log_softmax", {"id"}, ""},
-      {"normalize", {"id"}, ""},
-      {"logsumexp", {"id"}, ""},
-      {"variance", {"id"}, ""},
-      {"vector_norm", {"ij"}, ""},
-      {"nansum", {"id"}, ""},
-      {"rotary", {"ihx", "#i"}, ""},
-      {"expand", {"ix"}, ", {h}"},
-      {"expand", {"ix"}, ", [h]"},
-      {"repeat_heads", {"igx"}, ", {h}"},
-      {"attention", {"(bq)hx", "(bs)hx", "(bs)hy", "#(bq)", "#(bs)"}, ""},
-      {"attention", {"qhx", "shx", "shy", "#q", "#s"}, ""},
-      {"attention", {"bqhx", "bshx", "bshy", "#bq", "#bs"}, ""},
-      {"sink_attention", {"qhx", "shx", "shy", "#q", "#s", "h"}, ""},
-      {"causal_attention", {"qhx", "qhx", "qhy"}, ""},
-      {"full_attention", {"(bq)hx", "(bs)hx", "(bs)hy"}, ""},
-      {"sum", {"ij"}, ""},
-      {"sum", {"ij"}, ", dim=0"},
-      {"sum", {"ij"}, ", dim=all"},
-      {"mean", {"ij"}, ""},
-      {"mean", {"ij"}, ", dim=0"},
-      {"mean", {"ij"}, ", dim=all"},
-      {"max", {"ij"}, ""},
-      {"max", {"ij"}, ", dim=all"},
-      {"min", {"ij"}, ""},
-      {"min", {"ij"}, ", dim=0"},
-      {"merge", {"ijk"}, ""},
-      {"merge", {"ijk"}, ", dim=0"},
-      {"merge", {"ij"}, ""},
-      {"split", {"(ij)k"}, ", {i}, {j}, dim=0"},
-      {"split", {"id"}, ", 2, {half}"},
-      {"split", {"id"}, ", {half}, 2"},
-      {"split", {"id"}, ", 3, {third}"},
-      {"split", {"id"}, ", (2 {half})"},
-      {"reshape", {"ij"}, ", {j}, {i}"},
-      {"reshape", {"ijk"}, ", {i}, ({j} {k})"},
-      {"transpose", {"ij"}, ", 1, 0"},
-      {"transpose", {"ijk"}, ", 2, 0, 1"},
-      {"concat", {"ij", "ij"}, ""},
-      {"concat", {"ij", "ij"}, ", dim=0"},
-      {"slice", {"ij"}, ", 1, 3"},
-      {"pad", {"ij"}, ", 36"},
-      {"pad", {"uj"}, ", 8, dim=0"},
-      {"trim", {"ij"}, ""},
-      {"shift", {"ij"}, ", 1"},
-      {"shift", {"i(jk)"}, ", 1"},
-      {"unfuse", {"i+jk"}, "", 2},
-      {"zeros", {}, "{i}, {j}"},
-      {"ones", {}, "{i}"},
-      {"arange", {}, "{i}"},
-      {"one_hot", {"#i"}, ", {n}"},
-      {"one_hot", {"#i"}, ", [n]"},
-      {"topk", {"ie"}, ", K", 2},
-      {"count", {"#ik"}, ", E"},
-      {"dispatch", {"td", "#tk"}, ", E"},
-      {"dispatch", {"(bt)d", "#(bt)k"}, ", E"},
-      {"dispatch", {"td", "#tk"}, ", E, capacity=3"},
-      {"dispatch", {"td", "#tk"}, ", E, capacity=3, per=shard"},
-      {"cross_entropy", {"iv", "#i"}, ""},
-      {"cross_entropy", {"iv", "#i"}, ", reduction=mean"},
-      {"rank_index", {}, "a"},
-  };
-  return list;
-}
+const Template templates[] = {
+    {"add", {"ij", "ij"}, ""},
+    {"add", {"ij", "j"}, ""},
+    {"sub", {"ij", "ij"}, ""},
+    {"mul", {"ij", "ij"}, ""},
+    {"mul", {"ij", "j"}, ""},
+    {"div", {"ij", "ij"}, ""},
+    {"scale", {"ij"}, ", 1/3"},
+    {"neg", {"ij"}, ""},
+    {"scale_rows", {"ij", "i"}, ""},
+    {"cast", {"ij"}, ", bf16"},
+    {"identity", {"ij"}, ""},
+    {"detach", {"ij"}, ""},
+    {"silu", {"ij"}, ""},
+    {"gelu", {"ij"}, ""},
+    {"relu", {"ij"}, ""},
+    {"tanh", {"ij"}, ""},
+    {"square", {"ij"}, ""},
+    {"sqrt", {"ij"}, ""},
+    {"sigmoid", {"ij"}, ""},
+    {"exp", {"ij"}, ""},
+    {"log", {"ij"}, ""},
+    {"rsqrt", {"ij"}, ""},
+    {"swiglu", {"ij", "ij"}, ""},
+    {"maximum", {"ij", "ij"}, ""},
+    {"greater", {"ij", "ij"}, ""},
+    {"equal", {"ij", "ij"}, ""},
+    {"where", {"#ij", "ij", "ij"}, ""},
+    {"dropout", {"ij"}, ", 0.5, seed=global"},
+    {"dropout", {"ij"}, ", 0.5, seed=same"},
+    {"dropout", {"ij"}, ", 0.5, seed=rank"},
+    {"linear", {"ik", "nk"}, ""},
+    {"linear", {"ik", "nk", "n"}, ""},
+    {"linear", {"ijk", "nk"}, ""},
+    {"matmul", {"bmk", "bkn"}, ""},
+    {"matmul", {"mk", "kn"}, ""},
+    {"grouped_matmul", {"eck", "enk"}, ""},
+    {"grouped_bias", {"ecn", "en"}, ""},
+    {"einsum", {"mk", "nk"}, ", \"m k, n k -> n m\""},
+    {"einsum", {"mk", "kn", "n"}, ", \"m k, k n, n -> m\""},
+    {"einsum", {"mk"}, ", \"m k -> k\""},
+    {"embedding", {"#i", "nd"}, ""},
+    {"take", {"ie", "#ik"}, ""},
+    {"rms_norm", {"id", "d"}, ""},
+    {"layer_norm", {"id", "d", "d"}, ""},
+    {"softmax", {"id"}, ""},
+    {"log_softmax", {"id"}, ""},
+    {"normalize", {"id"}, ""},
+    {"logsumexp", {"id"}, ""},
+    {"variance", {"id"}, ""},
+    {"vector_norm", {"ij"}, ""},
+    {"nansum", {"id"}, ""},
+    {"rotary", {"ihx", "#i"}, ""},
+    {"expand", {"ix"}, ", {h}"},
+    {"expand", {"ix"}, ", [h]"},
+    {"repeat_heads", {"igx"}, ", {h}"},
+    {"attention", {"(bq)hx", "(bs)hx", "(bs)hy", "#(bq)", "#(bs)"}, ""},
+    {"attention", {"qhx", "shx", "shy", "#q", "#s"}, ""},
+    {"attention", {"bqhx", "bshx", "bshy", "#bq", "#bs"}, ""},
+    {"sink_attention", {"qhx", "shx", "shy", "#q", "#s", "h"}, ""},
+    {"causal_attention", {"qhx", "qhx", "qhy"}, ""},
+    {"full_attention", {"(bq)hx", "(bs)hx", "(bs)hy"}, ""},
+    {"sum", {"ij"}, ""},
+    {"sum", {"ij"}, ", dim=0"},
+    {"sum", {"ij"}, ", dim=all"},
+    {"mean", {"ij"}, ""},
+    {"mean", {"ij"}, ", dim=0"},
+    {"mean", {"ij"}, ", dim=all"},
+    {"max", {"ij"}, ""},
+    {"max", {"ij"}, ", dim=all"},
+    {"min", {"ij"}, ""},
+    {"min", {"ij"}, ", dim=0"},
+    {"merge", {"ijk"}, ""},
+    {"merge", {"ijk"}, ", dim=0"},
+    {"merge", {"ij"}, ""},
+    {"split", {"(ij)k"}, ", {i}, {j}, dim=0"},
+    {"split", {"id"}, ", 2, {half}"},
+    {"split", {"id"}, ", {half}, 2"},
+    {"split", {"id"}, ", 3, {third}"},
+    {"split", {"id"}, ", (2 {half})"},
+    {"reshape", {"ij"}, ", {j}, {i}"},
+    {"reshape", {"ijk"}, ", {i}, ({j} {k})"},
+    {"transpose", {"ij"}, ", 1, 0"},
+    {"transpose", {"ijk"}, ", 2, 0, 1"},
+    {"concat", {"ij", "ij"}, ""},
+    {"concat", {"ij", "ij"}, ", dim=0"},
+    {"slice", {"ij"}, ", 1, 3"},
+    {"pad", {"ij"}, ", 36"},
+    {"pad", {"uj"}, ", 8, dim=0"},
+    {"trim", {"ij"}, ""},
+    {"shift", {"ij"}, ", 1"},
+    {"shift", {"i(jk)"}, ", 1"},
+    {"unfuse", {"i+jk"}, "", 2},
+    {"zeros", {}, "{i}, {j}"},
+    {"ones", {}, "{i}"},
+    {"arange", {}, "{i}"},
+    {"one_hot", {"#i"}, ", {n}"},
+    {"one_hot", {"#i"}, ", [n]"},
+    {"topk", {"ie"}, ", K", 2},
+    {"count", {"#ik"}, ", E"},
+    {"dispatch", {"td", "#tk"}, ", E"},
+    {"dispatch", {"(bt)d", "#(bt)k"}, ", E"},
+    {"dispatch", {"td", "#tk"}, ", E, capacity=3"},
+    {"dispatch", {"td", "#tk"}, ", E, capacity=3, per=shard"},
+    {"cross_entropy", {"iv", "#i"}, ""},
+    {"cross_entropy", {"iv", "#i"}, ", reduction=mean"},
+    {"rank_index", {}, "a"},
+};
+
+} // namespace
 
 Generator::Generator(uint64_t seed) : random(seed) {}
 
@@ -273,7 +274,7 @@ std::string Generator::inputType(bool integer, llvm::StringRef pattern) {
     // What a state says is for one operand in turn, where it is partial.
     const bool partial = llvm::StringRef(state).starts_with("P");
     if (state != "R" && (!partial || random.chance(60)) && !(integer && partial && random.chance(90))) {
-      type += (state == "V" ? " varying" : " " + state) + "@" + axis;
+      type.append(" ").append(state == "V" ? "varying" : state).append("@").append(axis);
     }
   }
   return type;
@@ -324,6 +325,46 @@ std::string Generator::combine(SmallProgram &program, const KnownValue &slots) {
   return "combine";
 }
 
+// What follows the operands: sizes, shardings and numbers in place of their letters.
+std::string Generator::argumentsAfter(const SmallProgram &program, llvm::StringRef pattern) {
+  std::string rest = pattern.str();
+  for (const auto &[letter, dim] : dimOf) {
+    const std::string plain = std::string("{") + letter + "}";
+    const std::string sharded = std::string("[") + letter + "]";
+    for (size_t at; (at = rest.find(plain)) != std::string::npos;) {
+      rest.replace(at, 3, dim);
+    }
+    for (size_t at; (at = rest.find(sharded)) != std::string::npos;) {
+      rest.replace(at, 3, dim + "@" + program.axes[random.below(program.axes.size())]);
+    }
+  }
+  const int64_t last = dimOf.count('d') ? extentOf(dimOf['d']) : 12;
+  for (const auto &[word, by] : {std::pair("{half}", last / 2), std::pair("{third}", last / 3)}) {
+    if (const size_t at = rest.find(word); at != std::string::npos) {
+      rest.replace(at, std::string(word).size(), std::to_string(by));
+    }
+  }
+  return rest;
+}
+
+// Gives each letter that has no dimension yet one of its own.
+void Generator::drawDims(llvm::StringRef op, llvm::StringRef letters) {
+  std::vector<std::string> free(std::begin(names), std::end(names));
+  for (const auto &[letter, dim] : dimOf) {
+    llvm::erase(free, dim);
+  }
+  const bool choices = op == "dispatch" || op == "take" || op == "count";
+  for (char c : letters) {
+    if (dimOf.count(c)) {
+      continue;
+    }
+    const std::string drawn = free[c == 'u' ? 0 : random.below(free.size())];
+    const std::string pick = c == 'u' ? "U" : c == 'e' ? "E" : c == 'k' && choices ? "K" : drawn;
+    dimOf[c] = pick;
+    llvm::erase(free, pick);
+  }
+}
+
 std::string Generator::extend(SmallProgram &program, llvm::ArrayRef<KnownValue> known) {
   for (const KnownValue &v : known) {
     if (v.dims.size() == 3 && v.dims[1] == "c" && random.chance(40)) {
@@ -333,7 +374,7 @@ std::string Generator::extend(SmallProgram &program, llvm::ArrayRef<KnownValue> 
   if (!known.empty() && random.chance(30)) {
     return redistribute(program, known);
   }
-  const Template &t = templates()[random.below(templates().size())];
+  const Template &t = templates[random.below(std::size(templates))];
   dimOf.clear();
   axesOf.clear();
   stateOfAxis.clear();
@@ -362,27 +403,9 @@ std::string Generator::extend(SmallProgram &program, llvm::ArrayRef<KnownValue> 
       }
     }
   }
-  std::vector<std::string> free(std::begin(names), std::end(names));
-  for (const auto &[letter, dim] : dimOf) {
-    llvm::erase(free, dim);
-  }
   std::string all = letters + (t.rest.contains("{h}") || t.rest.contains("[h]") ? "h" : "") +
                     (t.rest.contains("n}") || t.rest.contains("[n]") ? "n" : "");
-  for (char c : llvm::StringRef("ij")) {
-    all += t.operands.empty() ? std::string(1, c) : "";
-  }
-  for (char c : all) {
-    if (dimOf.count(c)) {
-      continue;
-    }
-    const size_t at = c == 'u' ? 0 : random.below(free.size());
-    std::string pick = c == 'u'                                                                ? "U"
-                       : c == 'e'                                                              ? "E"
-                       : c == 'k' && (t.op == "dispatch" || t.op == "take" || t.op == "count") ? "K"
-                                                                                               : free[at];
-    dimOf[c] = pick;
-    llvm::erase(free, pick);
-  }
+  drawDims(t.op, t.operands.empty() ? all + "ij" : all);
   drawLayout(program, letters);
   std::string call = t.op.str() + "(";
   for (size_t k = 0; k < t.operands.size(); ++k) {
@@ -397,28 +420,11 @@ std::string Generator::extend(SmallProgram &program, llvm::ArrayRef<KnownValue> 
     program.inputs.emplace_back(name, inputType(integer, pattern));
     call += name;
   }
-  std::string rest = t.rest.str();
-  for (const auto &[letter, dim] : dimOf) {
-    const std::string plain = std::string("{") + letter + "}";
-    const std::string sharded = std::string("[") + letter + "]";
-    for (size_t at; (at = rest.find(plain)) != std::string::npos;) {
-      rest.replace(at, 3, dim);
-    }
-    for (size_t at; (at = rest.find(sharded)) != std::string::npos;) {
-      rest.replace(at, 3, dim + "@" + program.axes[random.below(program.axes.size())]);
-    }
-  }
-  const int64_t last = dimOf.count('d') ? extentOf(dimOf['d']) : 12;
-  for (const auto &[word, by] : {std::pair("{half}", last / 2), std::pair("{third}", last / 3)}) {
-    if (const size_t at = rest.find(word); at != std::string::npos) {
-      rest.replace(at, std::string(word).size(), std::to_string(by));
-    }
-  }
   std::string results = "v" + std::to_string(counter++);
   for (int r = 1; r < t.results; ++r) {
     results += ", v" + std::to_string(counter++);
   }
-  program.lines.push_back(results + " = " + call + rest + ")");
+  program.lines.push_back(results + " = " + call + argumentsAfter(program, t.rest) + ")");
   return t.op.str();
 }
 

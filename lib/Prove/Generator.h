@@ -46,11 +46,11 @@ public:
   std::string extend(SmallProgram &program, llvm::ArrayRef<KnownValue> known);
 
 private:
-  struct Template;
-  static llvm::ArrayRef<Template> templates();
   std::string inputType(bool integer, llvm::StringRef pattern);
   std::string combine(SmallProgram &program, const KnownValue &slots);
   std::string redistribute(SmallProgram &program, llvm::ArrayRef<KnownValue> known);
+  std::string argumentsAfter(const SmallProgram &program, llvm::StringRef pattern);
+  void drawDims(llvm::StringRef op, llvm::StringRef letters);
   void drawLayout(const SmallProgram &program, llvm::StringRef letters);
 
   Random random;

@@ -91,6 +91,46 @@ void Execution::judgeParameters(Frame &root) {
   });
 }
 
+// After synchronisation each rank holds its part of the gradient; or else the mean over the ranks of a part is it.
+void Execution::compareSynced(const Spread &g, const Tensor &whole, const Type &t, ParameterProof &result) {
+  RatioFinder all;
+  RatioFinder mean;
+  llvm::SmallVector<AtomId, 8> sharding;
+  for (AtomId a : activeAtoms(t)) {
+    if (stateOf(t, a) == State::S) {
+      sharding.push_back(a);
+    }
+  }
+  std::map<std::vector<int64_t>, std::pair<Tensor, int64_t>> sums; // per part: of all ranks that hold it
+  for (size_t i = 0; i < ranks.list.size(); ++i) {
+    const std::optional<Tensor> part = cut(whole, t, ranks.list[i], module.axes);
+    all.check(g.ranks[i].data, part ? part->data : std::vector<Element>());
+    std::vector<int64_t> key;
+    for (AtomId a : sharding) {
+      key.push_back(module.axes.coordinate(ranks.list[i], a));
+    }
+    auto [it, isNew] = sums.try_emplace(key, g.ranks[i], 1);
+    for (size_t e = 0; !isNew && e < it->second.first.data.size(); ++e) {
+      it->second.first.data[e] = add(it->second.first.data[e], g.ranks[i].data[e]);
+    }
+    it->second.second += isNew ? 0 : 1;
+  }
+  result.synced = all.result();
+  for (size_t i = 0; !result.synced && i < ranks.list.size(); ++i) {
+    std::vector<int64_t> key;
+    for (AtomId a : sharding) {
+      key.push_back(module.axes.coordinate(ranks.list[i], a));
+    }
+    Tensor average = sums[key].first;
+    Rational share;
+    share.den = sums[key].second;
+    multiplyAll(average, share);
+    const std::optional<Tensor> part = cut(whole, t, ranks.list[i], module.axes);
+    mean.check(average.data, part ? part->data : std::vector<Element>());
+  }
+  result.mean = result.synced ? std::nullopt : mean.result();
+}
+
 void Execution::judgeParameter(const Frame &frame, ValueId v, const Gradient *claimed) {
   const Type &t = *typeOf(frame, v);
   ParameterProof result;
@@ -119,42 +159,7 @@ void Execution::judgeParameter(const Frame &frame, ValueId v, const Gradient *cl
     }
   }
   if (module.sync && synchronise(result.path, g, t)) {
-    RatioFinder all;
-    RatioFinder mean;
-    llvm::SmallVector<AtomId, 8> sharding;
-    for (AtomId a : activeAtoms(t)) {
-      if (stateOf(t, a) == State::S) {
-        sharding.push_back(a);
-      }
-    }
-    std::map<std::vector<int64_t>, std::pair<Tensor, int64_t>> sums; // per part: of all ranks that hold it
-    for (size_t i = 0; i < ranks.list.size(); ++i) {
-      const std::optional<Tensor> part = cut(whole, t, ranks.list[i], module.axes);
-      all.check(g.ranks[i].data, part ? part->data : std::vector<Element>());
-      std::vector<int64_t> key;
-      for (AtomId a : sharding) {
-        key.push_back(module.axes.coordinate(ranks.list[i], a));
-      }
-      auto [it, isNew] = sums.try_emplace(key, g.ranks[i], 1);
-      for (size_t e = 0; !isNew && e < it->second.first.data.size(); ++e) {
-        it->second.first.data[e] = add(it->second.first.data[e], g.ranks[i].data[e]);
-      }
-      it->second.second += isNew ? 0 : 1;
-    }
-    result.synced = all.result();
-    for (size_t i = 0; !result.synced && i < ranks.list.size(); ++i) {
-      std::vector<int64_t> key;
-      for (AtomId a : sharding) {
-        key.push_back(module.axes.coordinate(ranks.list[i], a));
-      }
-      Tensor average = sums[key].first;
-      Rational share;
-      share.den = sums[key].second;
-      multiplyAll(average, share);
-      const std::optional<Tensor> part = cut(whole, t, ranks.list[i], module.axes);
-      mean.check(average.data, part ? part->data : std::vector<Element>());
-    }
-    result.mean = result.synced ? std::nullopt : mean.result();
+    compareSynced(g, whole, t, result);
   }
   proof.parameters.push_back(std::move(result));
 }
