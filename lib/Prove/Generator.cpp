@@ -75,6 +75,18 @@ struct Template {
   int results = 1;
 };
 
+std::string lettersOf(const Template &t) {
+  std::string letters;
+  for (llvm::StringRef operand : t.operands) {
+    for (char c : operand) {
+      if (llvm::isAlpha(c) && !llvm::is_contained(letters, c)) {
+        letters += c;
+      }
+    }
+  }
+  return letters;
+}
+
 const Template templates[] = {
     {"add", {"ij", "ij"}, ""},
     {"add", {"ij", "j"}, ""},
@@ -378,14 +390,7 @@ std::string Generator::extend(SmallProgram &program, llvm::ArrayRef<KnownValue> 
   dimOf.clear();
   axesOf.clear();
   stateOfAxis.clear();
-  std::string letters;
-  for (llvm::StringRef operand : t.operands) {
-    for (char c : operand) {
-      if (llvm::isAlpha(c) && !llvm::is_contained(letters, c)) {
-        letters += c;
-      }
-    }
-  }
+  const std::string letters = lettersOf(t);
   // An existing value may stand for the first operand whose number of dimensions it has.
   const KnownValue *reused = nullptr;
   size_t reusedAt = 0;
