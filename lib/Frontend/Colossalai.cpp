@@ -24,14 +24,19 @@ static bool addModel(const Arguments &arguments, const JobRequest &request, Job 
   if (!loadModel(*request.model, job, arguments.diags)) {
     return false;
   }
-  if (arguments.plugin && !request.strategy && !llvm::is_contained(arguments.plugin->families, job.family)) {
+  // A family whose policy knows experts stands in the row of the plugin for them.
+  const PluginRow *moe = arguments.framework.plugin("moe");
+  const bool experts = sizeOf(job, "E") > 0, knowsExperts = moe && llvm::is_contained(moe->families, job.family);
+  const auto has = [&](const PluginRow &row) { return llvm::is_contained(row.families, job.family) && (!experts || knowsExperts); };
+  if (arguments.plugin && !request.strategy && !has(*arguments.plugin)) {
     // A model without experts under the plugin for experts is refused for that reason.
-    if (arguments.isMoe() && sizeOf(job, "E") == 0) {
+    if (arguments.isMoe() && !experts) {
       return true;
     }
-    DiagnosticBuilder builder = arguments.diags.emit<Diag::PluginLacksFamily>(request.model->range, arguments.plugin->name, job.family);
+    DiagnosticBuilder builder = arguments.diags.emit<Diag::PluginLacksFamily>(request.model->range, arguments.plugin->name,
+                                                                              job.family + (experts ? " with experts" : ""));
     for (const PluginRow &row : arguments.framework.plugins) {
-      if (llvm::is_contained(row.families, job.family)) {
+      if (has(row)) {
         builder.help("use " + row.name);
       }
     }
@@ -51,6 +56,10 @@ static void addSwitches(const Arguments &arguments, Job &job) {
   put("sp", sequenceRanks(arguments) > 1);
   put("sp_in_tp", sharesTensorRanks(mode));
   put("moe", arguments.isMoe());
+  job.switches["model"] = job.family;
+  job.switches["fused_norms"] = arguments.on("enable_fused_normalization") ? "true"
+                                : arguments.on("enable_all_optimization")  ? "with apex"
+                                                                           : "false";
   put("folded", false);
   put("parallel_output", arguments.on("parallel_output"));
   put("inference", job.inference);
@@ -85,8 +94,14 @@ static void addAssumptions(const Arguments &arguments, Job &job) {
   if (sizeOf(job, "pp") > 1) {
     job.unchecked.push_back({"the pipeline schedule", "stages and micro-batches are counted, the schedule is not executed"});
   }
+  if (mode != "none" && arguments.isNone("sequence_parallelism_mode")) {
+    job.unchecked.push_back(
+        {"`sequence_parallelism_mode` left out", "groups are made for all_to_all; layers that get None take split_gather"});
+  }
   if (sizeOf(job, "E") > 0 && sharesTensorRanks(mode)) {
     job.unchecked.push_back({"experts under " + mode, "typed as gathering their tokens first; no policy says so"});
+  } else if (sizeOf(job, "E") > 0 && mode == "ring_attn") {
+    job.unchecked.push_back({"experts under " + mode, "typed as for models without experts; no policy says so"});
   }
   if (!arguments.isNone("custom_policy")) {
     job.unchecked.push_back({"`custom_policy`", "a policy of one's own may shard other modules"});

@@ -84,7 +84,8 @@ void readArguments(const ConfigNode *file, llvm::ArrayRef<Located<std::string>> 
 // How sequences are shared, after the defaults: "none", "split_gather", "ring", "all_to_all", "ring_attn".
 std::string sequenceMode(const Arguments &arguments);
 bool sharesTensorRanks(llvm::StringRef mode); // split_gather and ring use the tp group
-// The stage that the plugin really runs: the MoE plugin has no 2.
+// The stage that the plugin really runs: the MoE plugin has no 2, and sets 1 as well where communication was to overlap.
+bool overlapsExperts(const Arguments &arguments);
 int64_t zeroStage(const Arguments &arguments);
 int64_t sequenceRanks(const Arguments &arguments); // of the sp axis
 

@@ -27,9 +27,13 @@ std::string sequenceMode(const Arguments &arguments) {
 
 bool sharesTensorRanks(llvm::StringRef mode) { return mode == "split_gather" || mode == "ring"; }
 
+bool overlapsExperts(const Arguments &arguments) {
+  return arguments.isMoe() && arguments.given("overlap_communication") && arguments.on("overlap_communication");
+}
+
 int64_t zeroStage(const Arguments &arguments) {
   const int64_t stage = arguments.integer("zero_stage");
-  return arguments.isMoe() && stage == 2 ? 1 : stage;
+  return overlapsExperts(arguments) || (arguments.isMoe() && stage == 2) ? 1 : stage;
 }
 
 int64_t sequenceRanks(const Arguments &arguments) {

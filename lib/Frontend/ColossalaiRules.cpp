@@ -56,14 +56,16 @@ private:
   }
 
   void checkZero() {
-    const int64_t stage = arguments.integer("zero_stage");
-    if (stage > 2) {
-      diags.emit<Diag::OutOfRange>(at("zero_stage"), "zero_stage", "0, 1 or 2", stage).help("nearest legal zero_stage: 2");
+    const int64_t written = arguments.integer("zero_stage"), stage = zeroStage(arguments);
+    if (written > 2) {
+      diags.emit<Diag::OutOfRange>(at("zero_stage"), "zero_stage", "0, 1 or 2", written).help("nearest legal zero_stage: 2");
     }
-    if (arguments.isMoe() && stage == 2) {
-      diags.emit<Diag::ArgumentRunAsOther>(at("zero_stage"), "zero_stage", 2, 1, "experts and the rest have stores of their own");
+    if (stage != written) {
+      diags.emit<Diag::ArgumentRunAsOther>(at("zero_stage"), "zero_stage", written, stage,
+                                           written == 2 ? "experts and the rest have stores of their own"
+                                                        : "`overlap_communication` makes the plugin set it");
     }
-    if (pp > 1 && zeroStage(arguments) > 1) {
+    if (pp > 1 && stage > 1) {
       diags.emit<Diag::ZeroWithPipeline>(at("zero_stage"), stage, pp)
           .note("each micro-batch would shard its gradients before the last one has added its part")
           .help("nearest legal zero_stage: 1");
@@ -71,13 +73,13 @@ private:
     if (stage >= 1 && arguments.text("precision") == "fp32") {
       diags.emit<Diag::ZeroPrecision>(at("precision"), stage, "fp32").help("use precision fp16 or bf16, or zero_stage 0");
     }
-    if (arguments.isMoe() && arguments.given("overlap_communication") && arguments.on("overlap_communication")) {
+    if (overlapsExperts(arguments)) {
       ignored("overlap_communication", "the plugin turns it off, since ranks whose experts get no tokens would hang");
     }
   }
 
   void checkSequence() {
-    const std::string written = arguments.text("sequence_parallelism_mode"), mode = sequenceMode(arguments);
+    const std::string mode = sequenceMode(arguments);
     const int64_t sp = arguments.integer("sp_size");
     if (!arguments.on("enable_sequence_parallelism")) {
       if (sp != 1) {
@@ -220,7 +222,7 @@ private:
     if (size("E") == 0 || size("dense_layers") > 0) {
       result.emplace_back("feed-forward", size("F"));
     }
-    if (size("E") > 0) {
+    if (size("E") > 0 && arguments.isMoe()) { // the other plugin cuts no expert
       result.emplace_back("experts'", size("Fm"));
       result.emplace_back("shared experts'", size("Fs"));
     }

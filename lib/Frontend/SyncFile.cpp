@@ -97,11 +97,31 @@ private:
     if (!root) {
       return;
     }
-    if (!version.empty()) {
+    if (!version.empty() || shipped != job.framework) { // another framework's: the newest, if it does not say
       job.version = version.str();
+    }
+    if (!knowsVersion(*root, version, from)) {
+      failed = true;
+      return;
     }
     reader.read(*root, "the sync rules of " + shipped.str(), false);
     name = shipped.str() + (reader.version().empty() ? "" : " " + reader.version());
+  }
+
+  bool knowsVersion(const ConfigNode &root, llvm::StringRef version, SourceRange text) {
+    std::vector<llvm::StringRef> known;
+    if (const ConfigNode *versions = root.find("versions")) {
+      for (const ConfigNode &item : versions->items) {
+        known.emplace_back(item.scalar);
+      }
+    }
+    if (version.empty() || llvm::is_contained(known, version)) {
+      return true;
+    }
+    const bool ends = text.valid() && diags.sources().text(text).ends_with(version);
+    const SourceRange place = ends ? text.slice(text.end - text.begin - version.size(), text.end - text.begin) : text;
+    diags.emit<Diag::UnknownVersion>(place, version, "these rules").help("known versions: " + llvm::join(known, ", "));
+    return false;
   }
 
   void onDisk(const Located<std::string> &text) {

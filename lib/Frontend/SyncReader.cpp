@@ -142,7 +142,13 @@ void SyncReader::unit(const ConfigNode &node) {
   units.push_back(std::move(u));
 }
 
-// `[dp, tp]`, `none`, or `{over: [dp, tp], once: [tp]}` where of copies over tp one counts; `once: all`.
+// Where the user wrote what a size follows from.
+SourceRange SyncReader::placeOfSize(const std::string &name) const {
+  const auto size = job.sizes.find(name);
+  return size == job.sizes.end() ? SourceRange() : size->second.range;
+}
+
+// `[dp, tp]`, `none`, or `{over: [dp, tp], once: [tp]}` where of copies over tp one counts; `once: all`. `at` as in a rule.
 std::optional<SyncNorm> SyncReader::norm(const ConfigNode &node, const RuleGate &gate) {
   if (node.kind == Kind::Scalar && node.scalar == "none") {
     return std::nullopt;
@@ -161,6 +167,10 @@ std::optional<SyncNorm> SyncReader::norm(const ConfigNode &node, const RuleGate 
       n.once = n.over;
     } else {
       axes(once, n.once);
+    }
+    if (const std::optional<Located<std::string>> at = reader.string("at")) {
+      const SourceRange place = placeOfSize(at->value);
+      n.range = place.valid() ? place : n.range;
     }
     reader.finish();
     return on ? std::optional(n) : std::nullopt;
@@ -223,8 +233,7 @@ void SyncReader::rule(const ConfigNode &node, const RuleGate &gate) {
   r.rule.condition = reader.string("only_if").value_or(Located<std::string>()).value;
   r.rule.dtype = reader.string("dtype").value_or(Located<std::string>()).value;
   if (std::optional<Located<std::string>> name = reader.string("at")) {
-    auto size = job.sizes.find(name->value);
-    r.rule.decided = size == job.sizes.end() ? SourceRange() : size->second.range;
+    r.rule.decided = placeOfSize(name->value);
     r.rule.decidedText = "reduced over `" + overNames + "`";
   }
   reader.finish();
@@ -272,8 +281,10 @@ std::optional<Scale> SyncReader::scale(const Located<std::string> &text, const R
     depth += c == '(' ? 1 : 0;
     depth -= c == ')' && depth > 0 ? 1 : 0;
     if ((c == '*' || c == '/') && (depth == 0 || at == all.size())) {
-      const SourceRange range = literal ? text.range.slice(from, at) : text.range;
-      good &= factor(all.slice(from, at), range, under, gate, result);
+      const llvm::StringRef word = all.slice(from, at).trim();
+      const size_t begin = size_t(word.data() - all.data());
+      const SourceRange range = literal ? text.range.slice(begin, begin + word.size()) : text.range;
+      good &= factor(word, range, under, gate, result);
       under = c == '/';
       from = at + 1;
     }
@@ -285,8 +296,7 @@ std::optional<Scale> SyncReader::scale(const Located<std::string> &text, const R
   return good ? std::optional(result) : std::nullopt;
 }
 
-bool SyncReader::factor(llvm::StringRef text, SourceRange range, bool under, const RuleGate &gate, Scale &scale) {
-  const llvm::StringRef word = text.trim();
+bool SyncReader::factor(llvm::StringRef word, SourceRange range, bool under, const RuleGate &gate, Scale &scale) {
   if (const Axis *axis = module.axes.find(word)) {
     for (AtomId a : axis->atoms) {
       scale.multiplyRanks(module.axes, a, under ? -1 : 1);

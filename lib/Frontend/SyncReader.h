@@ -31,9 +31,10 @@ private:
   void rule(const ConfigNode &node, const RuleGate &gate);
   void readReduction(DictReader &reader, SyncRule &r);
   void readShard(const ConfigNode *node, const RuleGate &gate, SyncRule &r);
+  SourceRange placeOfSize(const std::string &name) const;
   std::optional<SyncNorm> norm(const ConfigNode &node, const RuleGate &gate);
   std::optional<Scale> scale(const Located<std::string> &text, const RuleGate &gate);
-  bool factor(llvm::StringRef text, SourceRange range, bool under, const RuleGate &gate, Scale &scale);
+  bool factor(llvm::StringRef word, SourceRange range, bool under, const RuleGate &gate, Scale &scale);
   template <class Atoms> void axes(llvm::ArrayRef<Located<std::string>> names, Atoms &atoms, std::string *text = nullptr);
   // The word at a key as the index of a choice; nothing if it is absent or wrong.
   std::optional<size_t> choice(DictReader &reader, llvm::StringRef key, llvm::ArrayRef<llvm::StringRef> words);

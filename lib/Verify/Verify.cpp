@@ -92,10 +92,12 @@ static void checkGradients(const TypedModule &typed, Report &report, DiagnosticE
   if (llvm::any_of(typed.instances, [](const Instance &i) { return i.failed; })) {
     return; // what has no type was reported, and what rests on it is not known
   }
+  const size_t errors = diags.errorCount();
   const std::vector<ParamGradient> params = inferGradients(typed, diags);
+  const bool listed = !params.empty() || diags.errorCount() == errors; // else there are too many to judge
   const SyncPlan *plan = module.sync ? &*module.sync : nullptr;
   report.gradients = synchronise(typed, params, plan);
-  if (plan) {
+  if (plan && listed) {
     reportPlan(typed, params, diags);
     reportSync(typed, report.gradients, diags);
     reportNorm(typed, report.gradients, diags);

@@ -1,4 +1,4 @@
-// TorchtitanRun: one job described as on a command line, read by the torchtitan dialect, and what was said about it.
+// TorchtitanRun: one job described as on a command line, read by torchtitan's or another dialect, and what was said about it.
 #pragma once
 
 #include "shardc/Frontend/Dialect.h"
@@ -13,10 +13,11 @@ struct TorchtitanRun {
   std::optional<Job> job;
 
   // `flags` are separated by spaces. An empty model is left out.
-  TorchtitanRun(llvm::StringRef version, llvm::StringRef model, int64_t world, llvm::StringRef flags, bool inference = false) {
+  TorchtitanRun(llvm::StringRef version, llvm::StringRef model, int64_t world, llvm::StringRef flags, bool inference = false,
+                llvm::StringRef framework = "torchtitan") {
     JobRequest request;
     request.name = "test";
-    request.framework = located("framework", version.empty() ? "torchtitan" : ("torchtitan@" + version).str());
+    request.framework = located("framework", (framework + (version.empty() ? "" : "@" + version)).str());
     if (!model.empty()) {
       request.model = located("model", model.str());
     }
