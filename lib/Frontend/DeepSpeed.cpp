@@ -103,7 +103,9 @@ static void addSwitches(const Settings &settings, const Degrees &d, Job &job) {
 static void addAssumptions(const Settings &settings, const Degrees &d, Job &job) {
   job.assumes.push_back("DeepSpeed " + settings.version + ", strategy " + job.strategy);
   if (!settings.place("gradient_clipping").valid() && settings.version == "0.19.6") {
-    job.assumes.push_back("`gradient_clipping` is at its default, 1.0: gradients are clipped");
+    job.assumes.push_back(
+        llvm::formatv("`gradient_clipping` is at its default, 1.0: gradients are clipped{0}",
+                      averagesExpertNorms(settings, d) ? ", and the norms of ranks that hold different experts are averaged for it" : ""));
   }
   if (settings.text("launch.loss") == "expected") {
     const std::string sp =
@@ -112,7 +114,7 @@ static void addAssumptions(const Settings &settings, const Degrees &d, Job &job)
                                    : "the loss of a rank is the mean of its own tokens");
   }
   if (settings.text("zero_optimization.stage") == "1" && job.switches["path"] == "bf16" && d.folded) {
-    job.assumes.push_back("bf16 with ZeRO 1 accumulates in BF16_Optimizer");
+    job.assumes.push_back("bf16 with ZeRO 1 accumulates in BF16_Optimizer, in fp32");
   }
   // The history of folding says nothing about these paths at these commits.
   const std::string path = job.switches["path"];

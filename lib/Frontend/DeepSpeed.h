@@ -112,6 +112,8 @@ SourceRange placeOf(const Settings &settings, const Degrees &degrees, llvm::Stri
 
 // Keys against each other.
 void checkZero(const Settings &settings, const Degrees &degrees);
+// Is the clip norm an average over ranks that hold different experts?
+bool averagesExpertNorms(const Settings &settings, const Degrees &degrees);
 // Degrees from keys and world; nothing without a world. Every rejection of folding is reported.
 std::optional<Degrees> findDegrees(const Settings &settings, const JobRequest &request);
 void addViews(const Settings &settings, const Degrees &degrees, Job &job);

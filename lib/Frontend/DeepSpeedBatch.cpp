@@ -103,14 +103,29 @@ private:
           builder.note(llvm::formatv("`{0}` is not given: it is made by whole division", key));
         }
       }
-      if (counted && product > 0) {
-        builder.help(llvm::formatv("train_batch_size {0} fits the other two", product));
-      }
+      help(builder, train, n);
       return;
     }
     if (d.tp > 1 && replicas.ranks == d.world && settings.place(Train).valid()) {
       settings.diags.emit<Diag::BatchInflated>(settings.place(Train), train, d.tp, train / d.tp)
           .note("no mpu is passed, so the batch relation counts every rank; ranks of one tensor-parallel group get the same samples");
+    }
+  }
+
+  // The nearest sizes that fit what else is written.
+  void help(DiagnosticBuilder &builder, int64_t train, int64_t n) {
+    int64_t unit = 0;
+    const std::optional<int64_t> micro = settings.number(Micro), steps = settings.number(Steps);
+    if (!multiply(micro.value_or(1), steps.value_or(1), n, unit)) {
+      return;
+    }
+    const int64_t below = train / unit * unit;
+    if (micro && steps) {
+      builder.help(llvm::formatv("train_batch_size {0} fits the other two", unit));
+    } else if (below > 0 && below <= INT64_MAX - unit) {
+      builder.help(llvm::formatv("nearest legal train_batch_size: {0} or {1}", below, below + unit));
+    } else {
+      builder.help(llvm::formatv("nearest legal train_batch_size: {0}", unit));
     }
   }
 

@@ -54,7 +54,9 @@ public:
 
   std::vector<LayerSpec> read() {
     defaults = boolean(reader, "use_default_specs", true);
-    strict = boolean(reader, "strict_mode", false);
+    if (std::optional<Located<bool>> value = reader.boolean("strict_mode"); value && value->value) {
+      strict = value->range;
+    }
     reader.integer("embedding_partition_dim", 0, 1);
     reader.strings("lm_head_patterns");
     std::vector<LayerSpec> specs;
@@ -67,7 +69,8 @@ public:
     return specs;
   }
 
-  bool defaults = true, strict = false;
+  bool defaults = true;
+  SourceRange strict; // where it is switched on
 
 private:
   static bool boolean(DictReader &from, llvm::StringRef key, bool fallback) {
@@ -198,6 +201,9 @@ private:
 
   void compile() {
     job.assumes.push_back("AutoTP cuts layers by " + source);
+    if (sizeOf(job, "E") > 0 && !d.autoEP) {
+      job.assumes.push_back("experts are fused, as transformers 5 has them: AutoTP cuts none of them, every rank has all");
+    }
     for (const std::vector<LayerSpec> *specs : {&written, &shipped}) {
       for (const LayerSpec &spec : *specs) {
         compiled.push_back({&spec, {}});
@@ -268,8 +274,8 @@ private:
       checkLayers(parameter, spec);
     }
     const bool linear = name != "tp_embed" && name != "tp_head" && !name.ends_with("_norm") && !(d.autoEP && name == "tp_gate");
-    if (!spec && strict && linear) {
-      diags.emit<Diag::StrictUnmatched>(settings.place(Section), parameter);
+    if (!spec && strict.valid() && linear) {
+      diags.emit<Diag::StrictUnmatched>(strict, parameter);
     }
     if (!spec || spec->type == "skip") {
       if (name.ends_with("_norm")) {
@@ -344,7 +350,8 @@ private:
   std::vector<LayerSpec> written, shipped;
   std::vector<CompiledSpec> compiled;
   std::string source;
-  bool strict = false, byLayer = false;
+  SourceRange strict;
+  bool byLayer = false;
 };
 
 // Heads that the ranks get: kv // tp, and one more on the first kv % tp ranks.

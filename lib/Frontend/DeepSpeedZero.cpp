@@ -105,10 +105,8 @@ private:
     }
   }
 
-  // Without half precision the engine clips by itself, and averages the norms over the ranks of different experts.
   void clip() {
-    const bool full = !settings.on("fp16.enabled") && !settings.on("bf16.enabled") && stage == 0;
-    if (d.autoEP && d.ep > 1 && full && settings.has("gradient_clipping") && settings.real("gradient_clipping") > 0) {
+    if (averagesExpertNorms(settings, d) && settings.has("gradient_clipping")) {
       diags.emit<Diag::ExpertNormsAveraged>(place("gradient_clipping"), settings.text("gradient_clipping"))
           .note("every element counts once in the root of the sum of squares: norms 6 and 8 of two halves make 10, not 7")
           .help("set `gradient_clipping` to 0, or clip in the program");
@@ -137,6 +135,11 @@ private:
 };
 
 } // namespace
+
+// Without ZeRO, the engine and the optimizers of half precision average norms over data-parallel ranks.
+bool averagesExpertNorms(const Settings &settings, const Degrees &degrees) {
+  return degrees.autoEP && degrees.ep > 1 && settings.integer("zero_optimization.stage") == 0 && settings.real("gradient_clipping") > 0;
+}
 
 void checkZero(const Settings &settings, const Degrees &degrees) { ZeroRules(settings, degrees).check(); }
 
