@@ -84,6 +84,11 @@ static bool isOldStyle(const JobRequest &request, DiagnosticEngine &diags) {
   return true;
 }
 
+const Dialect *recogniseDialect(const ConfigNode &root) {
+  const Dialect *found = llvm::find_if(Dialects, [&](const Dialect &dialect) { return dialect.recognises(root); });
+  return found == std::end(Dialects) ? nullptr : found;
+}
+
 std::optional<Job> buildJob(const JobRequest &request, DiagnosticEngine &diags) {
   const Dialect *dialect = nullptr;
   if (request.framework && !(dialect = namedDialect(*request.framework, diags))) {
@@ -99,11 +104,7 @@ std::optional<Job> buildJob(const JobRequest &request, DiagnosticEngine &diags) 
     if (!config) {
       return std::nullopt;
     }
-    for (const Dialect &candidate : Dialects) {
-      if (!dialect && candidate.recognises(*config)) {
-        dialect = &candidate;
-      }
-    }
+    dialect = dialect ? dialect : recogniseDialect(*config);
   }
   if (!dialect) {
     diags.emit<Diag::MissingKey>(request.config ? request.config->range : request.range, "the job", "framework")

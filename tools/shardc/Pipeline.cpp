@@ -77,7 +77,7 @@ private:
 
 bool isFile(llvm::StringRef path) { return llvm::sys::fs::exists(path) && !llvm::sys::fs::is_directory(path); }
 
-// A file is a graph, a model's config.json, or a job file, told by content.
+// A file is a graph, a model's config.json, a framework's config, or a job file, told by content.
 std::optional<Module> moduleOfGraph(const ConfigNode &root, const Request &request, JobRun &run) {
   request.rejectForGraph();
   return readGraph(root, run.diags);
@@ -119,6 +119,8 @@ std::optional<Module> buildProgram(const Word *file, const Options &options, con
     }
     if (root->find("architectures")) { // a model's own config.json
       request.model = Located<std::string>{file->text, given.place(*file)};
+    } else if (!root->find("framework") && recogniseDialect(*root)) { // a framework's config, without the job around it
+      request.config = Located<std::string>{file->text, given.place(*file)};
     } else if (std::optional<JobRequest> read = readJobFile(*root, file->text, run.diags)) {
       request = std::move(*read);
       request.name = run.name;
@@ -144,7 +146,8 @@ std::optional<Module> buildProgram(const Word *file, const Options &options, con
 
 // Nothing could be said about the job: a file could not be read, or the call itself is wrong. A rule of the framework that
 // the job breaks is a finding instead.
-constexpr Diag fileMistakes[] = {Diag::CannotRead, Diag::NotUtf8, Diag::NotText, Diag::TooDeep, Diag::SyntaxError, Diag::NotAMapping};
+constexpr Diag fileMistakes[] = {Diag::CannotRead,  Diag::NotUtf8,     Diag::NotText,       Diag::TooDeep,
+                                 Diag::SyntaxError, Diag::NotAMapping, Diag::OldConfigStyle};
 constexpr Diag callMistakes[] = {Diag::UnknownName, Diag::UnknownKey, Diag::UnknownModel, Diag::UnknownVersion,      Diag::MissingKey,
                                  Diag::WrongKind,   Diag::OutOfRange, Diag::NotForGraphs, Diag::FamilyNotInFramework};
 

@@ -172,8 +172,8 @@ int explainVerb(const Options &options, Streams &streams) {
 }
 
 constexpr Verb verbs[] = {
-    {"check", "read, infer, verify; the exit code gates CI", "FILE", "job files, graph files or a model's config.json",
-     JobOptions | FailOptions, check},
+    {"check", "read, infer, verify; the exit code gates CI", "FILE",
+     "job files, graph files, a model's config.json or a framework's config", JobOptions | FailOptions, check},
     {"types", "every value with its type, its gradient's type and the collectives between", "FILE",
      "one job file, graph file or config.json", JobOptions | FailOptions | TypesOnly | ViewOptions, types},
     {"grads", "each gradient: its type, what synchronises it, scale, verdict; and the clip norm", "FILE",

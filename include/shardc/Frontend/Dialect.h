@@ -16,6 +16,8 @@ struct Dialect {
   bool readsHjson = false; // a file called *.json is read as Hjson where the framework is named
 };
 llvm::ArrayRef<Dialect> allDialects();
+// Whose config file this looks like; null if nobody's.
+const Dialect *recogniseDialect(const ConfigNode &root);
 
 // From request to job: finds the dialect and version, reads the config file, loads the model. Reported if it fails.
 std::optional<Job> buildJob(const JobRequest &request, DiagnosticEngine &diags);
