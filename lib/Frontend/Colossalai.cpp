@@ -78,6 +78,9 @@ static void addAssumptions(const Arguments &arguments, Job &job) {
   job.assumes.push_back(job.version == "0.5.0" ? "ColossalAI 0.5.0" : "ColossalAI 0.5.0 with the mend of issue 6466");
   job.assumes.push_back("strategy " + job.strategy);
   job.assumes.push_back(arguments.plugin->name + "'s defaults for what is not set");
+  if (arguments.enabledByScript) {
+    job.assumes.push_back("`--sp` turns sequence parallelism on, as the example scripts do");
+  }
   const std::string mode = sequenceMode(arguments);
   if (mode == "ring_attn") {
     job.assumes.push_back("the keys that a ring passes on are typed as gathered");

@@ -71,8 +71,9 @@ public:
   DiagnosticEngine &diags;
   const PluginRow *plugin = nullptr;
   Located<std::string> pluginName;
-  SourceRange whole;   // of the config, for what stands nowhere else
-  bool broken = false; // a value was refused: the job is not the one that was meant
+  SourceRange whole;            // of the config, for what stands nowhere else
+  bool broken = false;          // a value was refused: the job is not the one that was meant
+  bool enabledByScript = false; // sequence parallelism, by `--sp` alone
 
 private:
   std::map<std::string, Value> values;

@@ -4,6 +4,7 @@
 // have it. `plugin` names the plugin; without it the arguments tell, since only one of the two has experts. Which arguments
 // exist is data (lib/Catalog/frameworks/colossalai.yaml). What the arguments mean together is not decided here.
 #include "Colossalai.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace shardc::colossalai {
@@ -185,10 +186,7 @@ bool Arguments::choosePlugin(SourceRange request) {
   if (!pluginName.value.empty()) {
     plugin = framework.plugin(pluginName.value);
     if (!plugin) {
-      std::vector<llvm::StringRef> names;
-      for (const PluginRow &row : framework.plugins) {
-        names.push_back(row.name);
-      }
+      const auto names = llvm::map_to_vector(framework.plugins, [](const PluginRow &row) { return llvm::StringRef(row.name); });
       const llvm::StringRef near = nearest(pluginName.value, names);
       diags.emit<Diag::UnknownName>(pluginName.range, pluginName.value, "a plugin that is read")
           .help(near.empty() ? "there is: " + llvm::join(names, ", ") : llvm::formatv("did you mean `{0}`?", near).str());
@@ -267,11 +265,25 @@ public:
         ++i;
         value = {words[i].value, words[i].value == "None", words[i].range};
       }
+      scriptSequences = name == "sp" ? value.range : scriptSequences;
       arguments.set(*argument, std::move(value));
     }
+    enableAsScripts();
   }
 
 private:
+  // The scripts have no flag that turns sequence parallelism on: more than one rank does.
+  void enableAsScripts() {
+    if (!scriptSequences.valid() || arguments.integer("sp_size") <= 1 || arguments.given("enable_sequence_parallelism")) {
+      return;
+    }
+    arguments.set(*framework.find("enable_sequence_parallelism"), {"true", false, scriptSequences});
+    if (!arguments.given("sequence_parallelism_mode")) {
+      arguments.set(*framework.find("sequence_parallelism_mode"), {"all_to_all", false, scriptSequences});
+    }
+    arguments.enabledByScript = true;
+  }
+
   void plugin(const ConfigNode &node) {
     if (node.kind != Kind::Scalar) {
       diags.emit<Diag::WrongKind>(node.range, "plugin", "the name of a plugin", describe(node));
@@ -321,6 +333,7 @@ private:
   Arguments &arguments;
   const Framework &framework;
   DiagnosticEngine &diags;
+  SourceRange scriptSequences; // the value of `--sp`
 };
 
 } // namespace

@@ -1,4 +1,4 @@
-// SyncReader: families, rules, norms and units of sync files. See the header, and docs/gradients.md for the form.
+// SyncReader: families, rules, norms and units of sync files. See the header, and docs/graphs.md for the form.
 //
 // Rules whose `if:` and `version:` do not hold are left out here, so that a plan has no conditions but those on a parameter.
 #include "SyncReader.h"

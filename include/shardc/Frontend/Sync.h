@@ -1,7 +1,7 @@
 // Sync: files and `sync:` parts that say what happens to gradients outside the graph, as a SyncPlan of a module.
 //
 // A framework's rules are a catalogue file, sync/NAME.yaml; a user names one, writes a file of the same form, or writes rules
-// in a job or graph file. The form is described in docs/gradients.md.
+// in a job or graph file. The form is described in docs/graphs.md.
 #pragma once
 
 #include "shardc/Frontend/Job.h"
