@@ -88,7 +88,7 @@ static void addSwitches(const Settings &settings, const Degrees &d, Job &job) {
   put("inference", job.inference);
   put("sum", sum);
   put("ulysses", settings.integer("launch.sequence_parallel_size") > 1);
-  put("mean_over_sp", meanOverAll);
+  put("mean_over_sp", meanOverAll && d.sp > 1);
   put("kv_copied", d.sp > 1 && job.sizes.count("G") && job.sizes.at("G").value % d.sp != 0);
   // What a rank's loss is: the mean of its own tokens, its share of the mean over the ranks of a sequence, or of all tokens.
   put("loss_mean_dp", loss == "mean" || loss == "share" || (loss == "expected" && !sum));
@@ -96,6 +96,7 @@ static void addSwitches(const Settings &settings, const Degrees &d, Job &job) {
   put("loss_expected", loss == "expected");
   put("heads_sharded", job.switches["tp_wq"] == "column" || job.switches["tp_wq_b"] == "column");
   job.switches["stage"] = std::to_string(stage);
+  job.switches["checkpoint"] = settings.on("checkpoint.load_universal") || settings.on("load_universal_checkpoint") ? "whole" : "files";
   job.switches["path"] = correctionPath(settings);
   job.switches["compute_dtype"] = settings.on("bf16.enabled") || settings.on("fp16.enabled") ? "bfloat16" : "float32";
 }

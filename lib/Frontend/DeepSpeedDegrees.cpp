@@ -355,6 +355,7 @@ void addViews(const Settings &settings, const Degrees &degrees, Job &job) {
   put("tp", degrees.tp, Tensor);
   put("ep", degrees.ep, Expert);
   put("edp", degrees.autoEP ? degrees.edp : degrees.dp, Expert);
+  put("etp", settings.integer(ExpertTensor), ExpertTensor);
 }
 
 } // namespace shardc::deepspeed

@@ -1,7 +1,7 @@
 // StorageFile: reads storage files into a StoragePlan.
 //
 //   storage: NAME        versions, defaults, if, version: as in other catalogue files
-//   form: whole|files    what a checkpoint is
+//   form: whole|files    what a checkpoint is, or the name of a switch that says it
 //   metadata: {ep: ep}   sizes and switches that must be the same when it is read
 //   rules: the first that fits a parameter holds
 //     - {family, params, cut: whole|dim|flat|buffer, over, pad, align, dim, each, at, load: {over, pad}}
@@ -28,7 +28,7 @@ public:
     plan.name = reader.string("storage").value_or(Located<std::string>()).value;
     gate.read(reader, "the storage rules of " + plan.name);
     plan.name += gate.version().empty() ? "" : " " + gate.version();
-    plan.form = word(reader, "form", {"whole", "files"}) == 1 ? StorageForm::Files : StorageForm::Whole;
+    plan.form = form(reader.string("form").value_or(Located<std::string>()));
     for (const auto &[name, term] : entriesOf(reader.mapping("metadata"))) {
       plan.metadata.emplace_back(name.value, gate.scope().text(term.scalar).value_or("none"));
     }
@@ -42,14 +42,20 @@ public:
   }
 
 private:
-  size_t word(DictReader &reader, llvm::StringRef key, llvm::ArrayRef<llvm::StringRef> words) {
-    const std::optional<Located<std::string>> text = reader.string(key);
+  StorageForm form(Located<std::string> text) {
+    if (auto said = job.switches.find(text.value); said != job.switches.end()) {
+      text.value = said->second;
+    }
+    return word("form", text, {"whole", "files"}) == 1 ? StorageForm::Files : StorageForm::Whole;
+  }
+
+  size_t word(llvm::StringRef key, const std::optional<Located<std::string>> &text, llvm::ArrayRef<llvm::StringRef> words) {
     for (size_t i = 0; text && i < words.size(); ++i) {
       if (text->value == words[i]) {
         return i;
       }
     }
-    if (text) {
+    if (text && !text->value.empty()) {
       diags.emit<Diag::OutOfRange>(text->range, key, "one of " + llvm::join(words, ", "), "`" + text->value + "`");
     }
     return 0;
@@ -68,7 +74,7 @@ private:
       r.patterns.push_back(pattern.value);
     }
     static constexpr StorageCut Cuts[] = {StorageCut::Whole, StorageCut::Dim, StorageCut::Flat, StorageCut::Buffer};
-    r.cut = Cuts[word(reader, "cut", {"whole", "dim", "flat", "buffer"})];
+    r.cut = Cuts[word("cut", reader.string("cut"), {"whole", "dim", "flat", "buffer"})];
     r.share = share(reader);
     r.dim = static_cast<int32_t>(reader.integer("dim", 0, 16).value_or(Located<int64_t>()).value);
     r.each = reader.boolean("each").value_or(Located<bool>()).value;

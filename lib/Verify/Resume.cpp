@@ -65,10 +65,10 @@ public:
     compareNames();
     const std::optional<StoragePlan> &from = saved.module.storage, &to = loaded.module.storage;
     if (from && to) {
-      compareMetadata(*from, *to);
       if (from->form == StorageForm::Files && to->form == StorageForm::Files) {
+        compareMetadata(*from, *to);
         compareFiles();
-      } else if (from->form != to->form) {
+      } else if (from->form != to->form && to->form == StorageForm::Files) { // files can be put together, a whole is no rank's file
         diags.emit<Diag::CheckpointForm>(SourceRange(), from->name, to->name);
       }
     }

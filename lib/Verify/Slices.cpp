@@ -7,7 +7,7 @@
 // a rank's coordinate in its group alone. So one row of as many parts as the group has ranks says everything: parts are
 // intervals, and they tile the row if each begins where the one before ends.
 //
-// Why it ends and what it costs. A step per rank of a group and kind of parameter; in a buffer per parameter.
+// Why it ends and what it costs. A step per rank of a group and kind of parameter; in a buffer per parameter and rank that has some of it.
 #include "shardc/Verify/Slices.h"
 #include "llvm/ADT/STLExtras.h"
 #include <map>
@@ -216,11 +216,21 @@ Slice sliceOf(const TypedModule &typed, const StoredParam &param, int64_t rank) 
   return slice;
 }
 
+// The ranks of a group that may keep something of a parameter: in a buffer a few, else all.
+static Range ranksWith(const StoredParam &param, int64_t row, int64_t ranks) {
+  if (param.rule.cut != StorageCut::Buffer || row == 0) {
+    return {0, param.rule.cut == StorageCut::Whole ? 1 : ranks};
+  }
+  const Cut first = cutAt(param.buffer, ranks, param.rule.share.multiple, 0);
+  const int64_t each = first.elements.size() + first.pad;
+  return {param.before / each, std::min(ranks, (param.before + row - 1) / each + 1)};
+}
+
 std::optional<Untiled> findUntiled(const TypedModule &typed, const StoredParam &param) {
   const Axes &axes = typed.module.axes;
   const Type &type = typed.module.types[param.type];
   const llvm::ArrayRef<AtomId> over = param.rule.share.over;
-  const std::vector<Cut> cuts = cutsOf(typed, param);
+  const int64_t row = rowOf(param, type, 0, axes).value_or(0);
   // Ranks that differ on an atom that shards the parameter hold other boxes: of rank 0's box they keep nothing.
   int64_t stride = 1;
   std::vector<std::pair<int64_t, int64_t>> elsewhere; // stride and size of such atoms in the group's order
@@ -231,10 +241,11 @@ std::optional<Untiled> findUntiled(const TypedModule &typed, const StoredParam &
     stride *= axes.atom(a).size;
   }
   int64_t reached = 0;
-  for (size_t i = 0; i < cuts.size(); ++i) {
-    const bool other = param.rule.cut != StorageCut::Whole &&
-                       llvm::any_of(elsewhere, [&](auto digit) { return int64_t(i) / digit.first % digit.second != 0; });
-    const Range &part = cuts[i].elements;
+  const Range ranks = ranksWith(param, row, axes.product(over));
+  for (int64_t i = ranks.begin; i < ranks.end; ++i) {
+    const bool other =
+        param.rule.cut != StorageCut::Whole && llvm::any_of(elsewhere, [&](auto digit) { return i / digit.first % digit.second != 0; });
+    const Range part = cutOf(typed, param, param.rule.share, 0, i).elements;
     if (other || part.size() == 0) {
       continue;
     }
@@ -243,7 +254,6 @@ std::optional<Untiled> findUntiled(const TypedModule &typed, const StoredParam &
     }
     reached = part.end;
   }
-  const int64_t row = rowOf(param, type, 0, axes).value_or(reached);
   return reached == row ? std::nullopt : std::optional(Untiled{{reached, row}, false});
 }
 

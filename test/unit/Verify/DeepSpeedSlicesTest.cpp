@@ -1,0 +1,72 @@
+// What ranks of a DeepSpeed job keep of optimizer states: rows and pads by ZeRO stage, worked out by hand.
+#include "Catch.h"
+#include "TorchtitanRun.h"
+#include "shardc/Frontend/Storage.h"
+#include "shardc/Verify/Slices.h"
+
+using namespace shardc;
+
+namespace {
+
+struct Stored {
+  TorchtitanRun run;
+  std::optional<TypedModule> typed;
+  std::vector<StoredParam> params;
+
+  Stored(int64_t world, llvm::StringRef flags) : run("0.19.6", "mixtral/8x7B", world, flags, false, "deepspeed") {
+    std::optional<Module> module = run.job ? buildModule(*run.job, run.diags) : std::nullopt;
+    if (module && addStorage(*run.job, *module, run.diags)) {
+      typed = infer(std::move(*module), InferOptions(), run.diags);
+      params = storedParams(*typed, {});
+    }
+  }
+
+  // Of the last parameter of this name.
+  std::string cuts(llvm::StringRef name) const {
+    std::string text;
+    for (const StoredParam &param : params) {
+      text = llvm::StringRef(param.path).ends_with(name) ? cutsText(cutsOf(*typed, param)) : text;
+    }
+    return text;
+  }
+};
+
+constexpr llvm::StringRef Experts = "--train_micro_batch_size_per_gpu 1 --expert_parallel.enabled --expert_parallel.autoep_size 8 ";
+
+} // namespace
+
+TEST_CASE("thirty elements of ZeRO") {
+  CHECK(cutsText(cutRow(30, 4, 8)) == "8, 8, 8, 6+2"); // ZeRO 1 and 2: a multiple of twice the ranks
+  CHECK(cutsText(cutRow(30, 2, 4)) == "16, 14+2");
+  CHECK(cutsText(cutRow(30, 4, 4)) == "8, 8, 8, 6+2"); // ZeRO 3: of the ranks
+  CHECK(cutsText(cutRow(30, 2, 2)) == "15, 15");
+}
+
+TEST_CASE("ZeRO 1 and 2 put experts in a row of their own") {
+  // Five ranks hold the same expert: 32 layers of 3 weights of 14336 x 4096 elements, 5637144576 in all, are padded by 4 to a multiple
+  // of 10. Each rank keeps 1127428916 of them; the last weight, 58720256 elements, lies in the last rank's part, in front of the pad.
+  for (const char *stage : {"1", "2"}) {
+    CAPTURE(stage);
+    const Stored stored(40, (Experts + "--zero_optimization.stage " + stage).str());
+    CHECK(stored.run.found() == "");
+    CHECK(stored.cuts("31.moe.experts.w3") == "0, 0, 0, 0, 58720256+4");
+    REQUIRE(!stored.params.empty());
+    for (const StoredParam &param : stored.params) {
+      CHECK(!findUntiled(*stored.typed, param));
+    }
+  }
+}
+
+TEST_CASE("ZeRO 3 cuts each parameter") {
+  // 58720256 elements of an expert's weight over 5 ranks: rounded up to 11744052, the last one short of 4.
+  const Stored stored(40, (Experts + "--zero_optimization.stage 3").str());
+  CHECK(stored.cuts("moe.experts.w1") == "11744052, 11744052, 11744052, 11744052, 11744048+4");
+  // 4096 elements of a norm over all 40: 103, of which 39 full parts leave 79.
+  CHECK(stored.cuts("ffn_norm.weight") == "103, 103, 103, ..., 79+24");
+}
+
+TEST_CASE("without ZeRO every rank keeps all") {
+  const Stored stored(40, Experts);
+  CHECK(stored.cuts("moe.experts.w1") == "58720256");
+  CHECK(stored.cuts("ffn_norm.weight") == "4096");
+}
