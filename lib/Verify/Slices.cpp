@@ -171,6 +171,7 @@ Cut cutAt(int64_t elements, int64_t ranks, int64_t multiple, int64_t index) {
 
 std::vector<Cut> cutRow(int64_t elements, int64_t ranks, int64_t multiple) {
   std::vector<Cut> cuts;
+  cuts.reserve(ranks);
   for (int64_t r = 0; r < ranks; ++r) {
     cuts.push_back(cutAt(elements, ranks, multiple, r));
   }
@@ -197,8 +198,10 @@ static Cut cutOf(const TypedModule &typed, const StoredParam &param, const Stora
 
 std::vector<Cut> cutsOf(const TypedModule &typed, const StoredParam &param, bool load) {
   const StorageShare &share = load && param.rule.load ? *param.rule.load : param.rule.share;
+  const int64_t ranks = param.rule.cut == StorageCut::Whole ? 1 : typed.module.axes.product(share.over);
   std::vector<Cut> cuts;
-  for (int64_t i = 0; i < (param.rule.cut == StorageCut::Whole ? 1 : typed.module.axes.product(share.over)); ++i) {
+  cuts.reserve(ranks);
+  for (int64_t i = 0; i < ranks; ++i) {
     cuts.push_back(cutOf(typed, param, share, 0, i));
   }
   return cuts;
