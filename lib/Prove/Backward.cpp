@@ -182,6 +182,10 @@ void Execution::backMoves(Frame &frame, uint32_t index) {
     }
   }
   if (!g.failed) {
+    if (op.attrs.valid()) { // what the framework multiplies by on the way back
+      const Rational &factor = module.attrs[op.attrs.index].change.gradientScale.value;
+      scaleSpread(g, multiply(fromInteger(factor.num), inverse(fromInteger(factor.den))));
+    }
     addGrad(frame, from, std::move(g));
   }
   if (frame.wholeGrads[op.firstResult]) {
@@ -273,8 +277,9 @@ void Execution::backKernel(Frame &frame, uint32_t index) {
 
 // Inputs of the root: what their types say, where no framework's own gradient stands between.
 void Execution::compareGradients(const Frame &frame) {
-  const bool declared =
-      llvm::any_of(module.attrs, [](const Attrs &a) { return !a.change.declaredGradient.empty() || !a.change.reinterpretReason.empty(); });
+  const bool declared = llvm::any_of(module.attrs, [](const Attrs &a) {
+    return !a.change.declaredGradient.empty() || !a.change.gradientScale.isOne() || !a.change.reinterpretReason.empty();
+  });
   Element scale = 1;
   if (module.loss) {
     const Type &t = *typeOf(frame, module.loss->value);

@@ -176,11 +176,13 @@ bool Execution::synchronise(const std::string &path, Spread &g, const Type &type
       if (!takes || !done.insert(rule.step).second) {
         continue;
       }
-      if (rule.op != SyncOp::None && !rule.over.empty()) {
+      llvm::SmallVector<AtomId, 6> over; // stages run as one program, which has added what they share
+      llvm::copy_if(rule.over, std::back_inserter(over), [&](AtomId a) { return !llvm::is_contained(family.tiedOver, a); });
+      if (rule.op != SyncOp::None && !over.empty()) {
         Spread next;
         std::string error;
         const Primitive p = rule.op == SyncOp::Average ? Primitive::AllReduceMean : Primitive::AllReduce;
-        if (!exchange({p, &type, &type, rule.over}, g, ranks, module, next, error)) {
+        if (!exchange({p, &type, &type, over}, g, ranks, module, next, error)) {
           return false;
         }
         g = std::move(next);
