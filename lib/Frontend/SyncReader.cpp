@@ -66,6 +66,7 @@ void SyncReader::read(const ConfigNode &root, llvm::StringRef what, bool written
   reader.string("sync");
   gate.read(reader, what);
   lastVersion = gate.version();
+  userWrote = written;
   extends = reader.string("extends");
   std::vector<std::string> &steps = stepLists.emplace_back();
   for (const Located<std::string> &step : reader.strings("steps")) {
@@ -87,7 +88,7 @@ void SyncReader::read(const ConfigNode &root, llvm::StringRef what, bool written
   }
   if (const ConfigNode *list = reader.sequence("families")) {
     for (const ConfigNode &node : list->items) {
-      family(node, gate, written);
+      family(node, gate);
     }
   }
   if (const ConfigNode *list = reader.sequence("units")) {
@@ -101,7 +102,7 @@ void SyncReader::read(const ConfigNode &root, llvm::StringRef what, bool written
   reader.finish();
 }
 
-void SyncReader::family(const ConfigNode &node, const RuleGate &gate, bool written) {
+void SyncReader::family(const ConfigNode &node, const RuleGate &gate) {
   DictReader reader(node, "a family", diags);
   if (node.kind != Kind::Mapping || !reader.require("family") || !reader.require("params")) {
     return;
@@ -111,11 +112,15 @@ void SyncReader::family(const ConfigNode &node, const RuleGate &gate, bool writt
   const Located<std::string> name = reader.string("family").value_or(Located<std::string>());
   f.name = name.value;
   f.range = name.range;
-  f.written = written;
+  f.written = userWrote;
   for (const Located<std::string> &pattern : reader.strings("params")) {
     f.patterns.push_back(pattern.value);
   }
-  axes(reader.strings("tied_over"), f.tiedOver);
+  const std::vector<Located<std::string>> tied = reader.strings("tied_over");
+  axes(tied, f.tiedOver);
+  if (!llvm::all_of(f.tiedOver, [&](AtomId a) { return module.axes.isStage(a); })) {
+    diags.emit<Diag::OutOfRange>(tied.front().range, "tied_over", "an axis of pipeline stages", "`" + tied.front().value + "`");
+  }
   const ConfigNode *own = reader.any("norm");
   if (own && on.value_or(false)) { // another job need not have its axes
     f.norm = norm(*own, gate);
@@ -142,9 +147,13 @@ void SyncReader::unit(const ConfigNode &node) {
   units.push_back(std::move(u));
 }
 
-// Where the user wrote what a size follows from.
-SourceRange SyncReader::placeOfSize(const std::string &name) const {
-  const auto size = job.sizes.find(name);
+// Where the user wrote what the size at `at` follows from. Shipped files name sizes that not every job has.
+SourceRange SyncReader::decidedAt(DictReader &reader) {
+  const std::optional<Located<std::string>> name = reader.string("at");
+  const auto size = name ? job.sizes.find(name->value) : job.sizes.end();
+  if (name && size == job.sizes.end() && userWrote) {
+    diags.emit<Diag::UnknownName>(name->range, name->value, "a size of this job");
+  }
   return size == job.sizes.end() ? SourceRange() : size->second.range;
 }
 
@@ -168,10 +177,13 @@ std::optional<SyncNorm> SyncReader::norm(const ConfigNode &node, const RuleGate 
     } else {
       axes(once, n.once);
     }
-    if (const std::optional<Located<std::string>> at = reader.string("at")) {
-      const SourceRange place = placeOfSize(at->value);
-      n.range = place.valid() ? place : n.range;
+    const auto *other = llvm::find_if(n.once, [&](AtomId a) { return !llvm::is_contained(n.over, a); });
+    if (!over.empty() && other != n.once.end()) {
+      const std::string name = module.axes.describe({*other}, module.view);
+      diags.emit<Diag::OutOfRange>(once.front().range, "once", "axes that the norm goes over", "`" + name + "`");
     }
+    const SourceRange place = decidedAt(reader);
+    n.range = place.valid() ? place : n.range;
     reader.finish();
     return on ? std::optional(n) : std::nullopt;
   }
@@ -210,6 +222,9 @@ void SyncReader::rules(const ConfigNode &node, const RuleGate &gate, unsigned de
 void SyncReader::rule(const ConfigNode &node, const RuleGate &gate) {
   DictReader reader(node, "a rule", diags);
   if (node.kind != Kind::Mapping) {
+    if (node.kind == Kind::Null) { // which a reader takes for an empty mapping
+      diags.emit<Diag::NotAMapping>(node.range, "a rule", describe(node));
+    }
     return;
   }
   const std::optional<bool> on = gate.applies(reader);
@@ -231,11 +246,13 @@ void SyncReader::rule(const ConfigNode &node, const RuleGate &gate) {
   }
   readShard(reader.mapping("shard"), gate, r.rule);
   r.rule.condition = reader.string("only_if").value_or(Located<std::string>()).value;
-  r.rule.dtype = reader.string("dtype").value_or(Located<std::string>()).value;
-  if (std::optional<Located<std::string>> name = reader.string("at")) {
-    r.rule.decided = placeOfSize(name->value);
-    r.rule.decidedText = "reduced over `" + overNames + "`";
+  const Located<std::string> dtype = reader.string("dtype").value_or(Located<std::string>());
+  if (!dtype.value.empty() && !parseDType(dtype.value)) {
+    diags.emit<Diag::UnknownName>(dtype.range, dtype.value, "a dtype");
   }
+  r.rule.dtype = dtype.value;
+  r.rule.decided = decidedAt(reader);
+  r.rule.decidedText = "reduced over `" + overNames + "`";
   reader.finish();
   if (on.value_or(false)) {
     ruleList.push_back(std::move(r));

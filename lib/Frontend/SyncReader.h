@@ -25,13 +25,13 @@ private:
     std::vector<Located<std::string>> families; // empty: all
   };
 
-  void family(const ConfigNode &node, const RuleGate &gate, bool written);
+  void family(const ConfigNode &node, const RuleGate &gate);
   void unit(const ConfigNode &node);
   void rules(const ConfigNode &node, const RuleGate &gate, unsigned depth);
   void rule(const ConfigNode &node, const RuleGate &gate);
   void readReduction(DictReader &reader, SyncRule &r);
   void readShard(const ConfigNode *node, const RuleGate &gate, SyncRule &r);
-  SourceRange placeOfSize(const std::string &name) const;
+  SourceRange decidedAt(DictReader &reader);
   std::optional<SyncNorm> norm(const ConfigNode &node, const RuleGate &gate);
   std::optional<Scale> scale(const Located<std::string> &text, const RuleGate &gate);
   bool factor(llvm::StringRef word, SourceRange range, bool under, const RuleGate &gate, Scale &scale);
@@ -53,6 +53,7 @@ private:
   std::string sameBits;
   std::optional<Located<std::string>> extends;
   std::string lastVersion;
+  bool userWrote = false; // the mapping that is read
 };
 
 } // namespace shardc
