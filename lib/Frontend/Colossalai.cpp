@@ -138,6 +138,7 @@ std::optional<Job> build(const JobRequest &request, const ConfigNode *config, ll
   const bool meshed = addMesh(arguments, request, job);
   described &= meshed && addTokens(arguments, job);
   described &= checkModel(arguments, job);
+  described &= !arguments.isMoe() || sequenceMode(arguments) != "ring_attn"; // which the plugin takes for nothing that it knows
   if (!described) {
     return std::nullopt;
   }

@@ -283,9 +283,9 @@ private:
     if (!arguments.isMoe() || size("E") == 0 || zeroStage(arguments) != 0 || pp != 1 || !apart) {
       return;
     }
-    const std::string groups = exchangesHeads() && sp > 1 ? llvm::formatv("moe_dp {0} x ep {1} x sp {2}", size("moe_dp"), ep, sp).str()
-                                                          : llvm::formatv("moe_dp {0} x ep {1}", size("moe_dp"), ep).str();
-    diags.emit<Diag::ReplicasNotAlike>(at("zero_stage"), llvm::formatv("moe_dp {0}", size("moe_dp")).str(), groups)
+    const std::string own = size("moe_dp") > 0 ? llvm::formatv("moe_dp {0}", size("moe_dp")).str() : "moe_dp"; // of no mesh
+    const std::string others = llvm::formatv(exchangesHeads() && sp > 1 ? "{0} x ep {1} x sp {2}" : "{0} x ep {1}", own, ep, sp).str();
+    diags.emit<Diag::ReplicasNotAlike>(at("zero_stage"), own, others)
         .note("meant to be refused with these words, ColossalAI fails while it makes them: `NameError`")
         .help("nearest legal zero_stage: 1");
   }
