@@ -5,6 +5,7 @@
 #pragma once
 
 #include "shardc/Infer/Infer.h"
+#include "shardc/Plan/Search.h"
 #include "shardc/Support/Diagnostics.h"
 #include <optional>
 
@@ -34,11 +35,12 @@ struct Options {
   size_t flagsBegin = 0;         // where in it the framework's flags begin; its length if there are none
   std::vector<Word> positionals; // files, or names
   std::vector<Word> flags;       // after `--`
-  std::optional<Word> model, world, framework, config, strategy, phase, module, view, seed, programs;
+  std::optional<Word> model, world, framework, config, strategy, phase, module, view, seed, programs, mesh, machine;
   Format format = Format::Text;
   FailOn failOn = FailOn::Error;
   When colour = When::Auto;
   Reshard reshard = Reshard::Refuse;
+  SearchOptions search; // plan
 };
 
 // Exit codes (docs/cli.md).

@@ -32,6 +32,11 @@ constexpr OptionRow optionRows[] = {
     {"--module", TypesOnly, "PATTERN", "only modules whose path matches, e.g. 'layers.3.*'"},
     {"--programs", ProveOnly, "N", "instead of a job: N random programs, on which checker and proof must agree"},
     {"--seed", ProveOnly, "N", "what random values and programs are made from; 1 otherwise"},
+    {"--mesh", PlanOnly, "AXIS=N,...", "axes and their sizes, outermost first: dp=2,tp=4"},
+    {"--machine", PlanOnly, "NAME|FILE", "what messages cost: h100 otherwise"},
+    {"--cost", PlanOnly, "time|bytes|steps", "what is to be least"},
+    {"--memory", PlanOnly, "ends|any", "ends: no layout between steps is larger than the larger end"},
+    {"--exchange", PlanOnly, "allow|refuse", "refuse: collectives of equal parts only, no all-to-all-v"},
     {"--format", NoOptions, "text|json", "for people, or for machines"},
     {"--fail-on", FailOptions, "error|warning|incomplete", "the least that makes the exit code 1"},
     {"--color", NoOptions, "auto|always|never", "auto asks NO_COLOR, CLICOLOR_FORCE, FORCE_COLOR and the terminal"},
@@ -119,6 +124,11 @@ public:
     options.view = take("--view");
     options.programs = take("--programs");
     options.seed = take("--seed");
+    options.mesh = take("--mesh");
+    options.machine = take("--machine");
+    options.search.cost = static_cast<CostKind>(choose("--cost", {"time", "bytes", "steps"}));
+    options.search.cap = choose("--memory", {"ends", "any"}) == 0;
+    options.search.exchange = choose("--exchange", {"allow", "refuse"}) == 0;
     options.phase = take("--phase");
     choose("--phase", {"training", "inference"});
     options.format = static_cast<Format>(choose("--format", {"text", "json"}));

@@ -181,6 +181,8 @@ constexpr Verb verbs[] = {
     {"groups", "every process group as ranks", "FILE", "one job file, graph file or config.json", JobOptions | FailOptions, groupsVerb},
     {"prove", "runs the job exactly, rank by rank and on one device, and compares", "FILE", "one job file, graph file or config.json",
      JobOptions | FailOptions | ProveOnly, proveVerb},
+    {"plan", "the steps from one layout to another, within memory, and how near they come to the least", "TYPE",
+     "two types: 'bf16[64@dp, 64@tp]' 'bf16[64@tp, 64@dp]'", PlanOnly, planVerb},
     {"models", "what is shipped; `models show NAME` prints the file to copy and change", "show NAME", "show and a family or strategy",
      NoOptions, models},
     {"explain", "a diagnostic, an operation or a change: what, why, example, mend", "NAME",

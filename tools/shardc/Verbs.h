@@ -15,7 +15,15 @@ struct Streams {
 };
 
 // Which options a verb takes, as bits.
-enum OptionGroup : uint8_t { NoOptions = 0, JobOptions = 1, FailOptions = 2, TypesOnly = 4, ViewOptions = 8, ProveOnly = 16 };
+enum OptionGroup : uint8_t {
+  NoOptions = 0,
+  JobOptions = 1,
+  FailOptions = 2,
+  TypesOnly = 4,
+  ViewOptions = 8,
+  ProveOnly = 16,
+  PlanOnly = 32
+};
 
 struct Verb {
   llvm::StringRef name;
@@ -31,6 +39,7 @@ llvm::ArrayRef<Verb> allVerbs();
 int gradsVerb(const Options &options, Streams &streams);
 int groupsVerb(const Options &options, Streams &streams);
 int proveVerb(const Options &options, Streams &streams);
+int planVerb(const Options &options, Streams &streams);
 
 // Prints a mistake in the call itself; answers the exit code.
 int reportCall(const Options &options, const Streams &streams, llvm::function_ref<void(DiagnosticEngine &diags, FileId commandLine)> emit);

@@ -1,0 +1,166 @@
+// Plan: text and JSON of the plan of one change of layout. See the header.
+//
+// The JSON names no rank: a group is the digits in which its ranks differ, a layout the digits that cut each dimension. Its size
+// does not grow with the world.
+#include "shardc/Emit/Plan.h"
+#include "shardc/Emit/Json.h"
+#include "shardc/IR/Text.h"
+#include "llvm/Support/Format.h"
+
+namespace shardc {
+namespace {
+
+constexpr llvm::StringRef CostNames[] = {"time", "bytes", "steps"};
+
+std::string ratio(int64_t elements, int64_t bound) {
+  if (bound == 0) {
+    return elements == 0 ? "1.000" : "";
+  }
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.3f", static_cast<double>(elements) / static_cast<double>(bound));
+  return text;
+}
+
+std::string layoutText(const Grid &grid, const Layout &l) {
+  std::string text = "[";
+  for (unsigned d = 0; d < grid.dims(); ++d) {
+    const std::string digits = grid.describe(l.dim(d));
+    const bool several = llvm::StringRef(digits).contains(',');
+    text += (d ? ", " : "") + std::to_string(grid.extents[d]);
+    text += digits.empty() ? "" : several ? "@(" + digits + ")" : "@" + digits;
+  }
+  const std::string addends = grid.describe(l.partial);
+  return text + "]" + (addends.empty() ? "" : " P@(" + addends + ")");
+}
+
+std::string scaleText(const Step &s) {
+  return std::to_string(s.numerator) + (s.denominator == 1 ? "" : "/" + std::to_string(s.denominator));
+}
+
+using Json = llvm::json::OStream;
+
+void writeDigit(Json &json, const Digit &digit) {
+  json.object([&] {
+    json.attribute("size", digit.size);
+    json.attributeArray("parts", [&] {
+      for (const auto &[size, stride] : digit.parts) {
+        json.array([&, size = size, stride = stride] {
+          json.value(size);
+          json.value(stride);
+        });
+      }
+    });
+    json.attribute("split", digit.balanced ? "balanced" : "chunks");
+  });
+}
+
+void writeSet(Json &json, llvm::StringRef key, const Grid &grid, DigitSet set) {
+  json.attributeArray(key, [&] {
+    for (unsigned i = 0; i < grid.digits.size(); ++i) {
+      if (set >> i & 1) {
+        json.value(i);
+      }
+    }
+  });
+}
+
+void writeLayout(Json &json, llvm::StringRef key, const Grid &grid, const Layout &l) {
+  json.attributeObject(key, [&] {
+    json.attributeArray("dims", [&] {
+      for (unsigned d = 0; d < grid.dims(); ++d) {
+        json.array([&] {
+          for (uint8_t i : l.dim(d)) {
+            json.value(i);
+          }
+        });
+      }
+    });
+    writeSet(json, "partial", grid, l.partial);
+  });
+}
+
+void writeStep(Json &json, const Redistribution &plan, const Step &s) {
+  json.object([&] {
+    json.attribute("kind", stepName(s.kind));
+    writeSet(json, "group", plan.grid, s.group);
+    json.attribute("ranks", plan.grid.product(s.group));
+    json.attribute("elements", s.elements);
+    json.attribute("microseconds", s.time);
+    if (s.kind == StepKind::Scale) {
+      json.attribute("factor", scaleText(s));
+    }
+    writeLayout(json, "after", plan.grid, s.after);
+  });
+}
+
+} // namespace
+
+void writePlanText(llvm::raw_ostream &out, const PlanReport &report) {
+  const Redistribution &p = report.plan;
+  out << print(report.from, report.module) << " -> " << print(report.to, report.module) << "  over " << p.grid.world << " ranks\n";
+  Layout before = p.from;
+  for (const Step &s : p.steps) {
+    out << "  " << stepName(s.kind);
+    if (s.kind == StepKind::Scale) {
+      out << " by " << scaleText(s) << '\n';
+      continue;
+    }
+    out << " over " << p.grid.describe(s.group) << " (" << p.grid.product(s.group) << " ranks)";
+    if (communicates(s.kind)) {
+      out << ": " << s.elements * p.elementBytes << " bytes, " << llvm::format("%.1f us", s.time);
+    }
+    out << "\n    " << layoutText(p.grid, before) << " -> " << layoutText(p.grid, s.after) << '\n';
+    before = s.after;
+  }
+  if (p.steps.empty()) {
+    out << "  nothing moves\n";
+  }
+  out << "each rank receives at most " << p.elements * p.elementBytes << " bytes; no plan less than " << p.bound * p.elementBytes;
+  const std::string over = ratio(p.elements, p.bound);
+  out << (over.empty() ? "" : " (ratio " + over + ")") << '\n';
+  out << "memory: at most " << p.peak * p.elementBytes << " bytes between steps, the larger end has " << p.allowed * p.elementBytes << '\n';
+  out << "time: " << llvm::format("%.1f us", p.time) << " on " << report.machine.name << "; "
+      << (p.best ? "no cheaper sequence of these steps exists" : "a cheaper sequence may exist: not all were tried")
+      << " (cost: " << CostNames[static_cast<size_t>(report.options.cost)] << ")\n";
+}
+
+void writePlanJson(llvm::raw_ostream &out, const PlanReport &report) {
+  const Redistribution &p = report.plan;
+  Json json(out, 2);
+  json.object([&] {
+    writeJsonHead(json);
+    json.attributeObject("plan", [&] {
+      json.attribute("from", jsonText(print(report.from, report.module)));
+      json.attribute("to", jsonText(print(report.to, report.module)));
+      json.attribute("world", p.grid.world);
+      json.attribute("dtype", dtypeName(report.from.dtype));
+      json.attributeArray("extents", [&] {
+        for (int64_t e : p.grid.extents) {
+          json.value(e);
+        }
+      });
+      json.attributeArray("digits", [&] {
+        for (const Digit &digit : p.grid.digits) {
+          writeDigit(json, digit);
+        }
+      });
+      writeLayout(json, "source", p.grid, p.from);
+      writeLayout(json, "target", p.grid, p.to);
+      json.attributeArray("steps", [&] {
+        for (const Step &s : p.steps) {
+          writeStep(json, p, s);
+        }
+      });
+      json.attribute("elements", p.elements);
+      json.attribute("bound", p.bound);
+      json.attribute("peak", p.peak);
+      json.attribute("microseconds", p.time);
+      json.attribute("machine", jsonText(report.machine.name));
+      json.attribute("cost", CostNames[static_cast<size_t>(report.options.cost)]);
+      json.attribute("best", p.best);
+    });
+  });
+  out << '\n';
+}
+
+} // namespace shardc
