@@ -86,9 +86,9 @@ std::string Grid::describe(llvm::ArrayRef<uint8_t> list) const {
 
 std::string Grid::describe(DigitSet set) const {
   llvm::SmallVector<uint8_t, MostDigits> list;
-  for (uint8_t i = 0; i < digits.size(); ++i) {
+  for (unsigned i = 0; i < digits.size(); ++i) {
     if (set >> i & 1) {
-      list.push_back(i);
+      list.push_back(static_cast<uint8_t>(i));
     }
   }
   return describe(list);

@@ -49,7 +49,7 @@ public:
       exchange();
     }
     if (permutes && grid.even) {
-      permute(0, from.partial ? grid.product(from.partial) : 1);
+      permute(grid.product(from.partial));
     }
     return std::move(steps);
   }
@@ -85,7 +85,7 @@ private:
     case StepKind::Scale:
       break;
     }
-    steps.push_back(std::move(s));
+    steps.push_back(s);
   }
 
   void slices() {
@@ -210,13 +210,13 @@ private:
   }
 
   // Every layout whose dimensions are cut into as many parts, by any digits.
-  void permute(unsigned dim, int64_t addends) {
+  void permute(int64_t addends) {
     other.partial = 0;
     other.count.fill(0);
     for (auto &word : other.word) {
       word.fill(0);
     }
-    fillDim(dim, 1, 0, addends);
+    fillDim(0, 1, 0, addends);
   }
 
   void fillDim(unsigned dim, int64_t parts, DigitSet used, int64_t addends) {
@@ -229,16 +229,16 @@ private:
       fillDim(dim + 1, 1, used, addends);
       return;
     }
-    for (uint8_t i = 0; i < grid.digits.size(); ++i) {
+    for (unsigned i = 0; i < grid.digits.size(); ++i) {
       if (!(used >> i & 1) && wanted % (parts * grid.digits[i].size) == 0) {
-        other.append(dim, i);
+        other.append(dim, static_cast<uint8_t>(i));
         fillDim(dim, parts * grid.digits[i].size, used | DigitSet(1) << i, addends);
         other.word[dim][--other.count[dim]] = 0;
       }
     }
   }
 
-  void choosePartial(uint8_t first, int64_t parts, DigitSet chosen, DigitSet used, int64_t addends) {
+  void choosePartial(unsigned first, int64_t parts, DigitSet chosen, DigitSet used, int64_t addends) {
     if (parts == addends) {
       other.partial = chosen;
       if (!(other == from)) {
@@ -246,7 +246,7 @@ private:
       }
       return;
     }
-    for (uint8_t i = first; i < grid.digits.size(); ++i) {
+    for (unsigned i = first; i < grid.digits.size(); ++i) {
       if (!(used >> i & 1) && addends % (parts * grid.digits[i].size) == 0) {
         choosePartial(i + 1, parts * grid.digits[i].size, chosen | DigitSet(1) << i, used, addends);
       }

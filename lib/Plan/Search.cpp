@@ -151,12 +151,12 @@ private:
     const Node node = nodes[key];
     const bool hub = key >> 60 == HubPlace;
     const Layout at = node.step.after;
-    for (Step &step : movesFrom(grid, at, to, elementBytes, machine, options, hub)) {
+    for (const Step &step : movesFrom(grid, at, to, elementBytes, machine, options, hub)) {
       if (hub != (step.kind == StepKind::Permute)) {
         continue;
       }
       const Price base = hub ? nodes[node.parent].price : node.price;
-      relax(hub ? node.parent : key, base + priceOf(step, elementBytes, options.cost), std::move(step));
+      relax(hub ? node.parent : key, base + priceOf(step, elementBytes, options.cost), step);
     }
     if (!hub && grid.even) {
       enterHub(key, at);
@@ -186,7 +186,7 @@ private:
     }
   }
 
-  void relax(Key parent, const Price &price, Step &&step) {
+  void relax(Key parent, const Price &price, const Step &step) {
     if (cap < grid.largestLocal(step.after)) {
       return;
     }
@@ -199,9 +199,8 @@ private:
       capped = true;
       limit = price;
     }
-    const Layout after = step.after;
-    it->second = {price, parent, std::move(step)};
-    push(key, price, after);
+    it->second = {price, parent, step};
+    push(key, price, step.after);
   }
 
   std::vector<Step> path() {
@@ -238,11 +237,11 @@ std::optional<Found> directPlan(const Grid &grid, const Layout &from, const Layo
   found.best = false;
   Layout at = from;
   const auto apply = [&](llvm::function_ref<bool(const Step &)> wanted) {
-    for (Step &step : movesFrom(grid, at, to, elementBytes, machine, options, false)) {
+    for (const Step &step : movesFrom(grid, at, to, elementBytes, machine, options, false)) {
       if (wanted(step)) {
         at = step.after;
         found.price = found.price + priceOf(step, elementBytes, options.cost);
-        found.steps.push_back(std::move(step));
+        found.steps.push_back(step);
         return true;
       }
     }
