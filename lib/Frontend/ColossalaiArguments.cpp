@@ -230,6 +230,10 @@ public:
       } else if (name.value == "plugin") {
         plugin(node);
       } else if (const Argument *argument = known(name.value, name.range, false)) {
+        if (arguments.given(argument->name)) { // beside `plugin_config` and in it
+          diags.emit<Diag::DuplicateKey>(name.range, name.value).label(arguments.place(argument->name), "here too");
+          arguments.broken = true;
+        }
         take(*argument, node);
       }
     }
