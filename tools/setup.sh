@@ -45,7 +45,7 @@ setup() {
   fi
   local system="unknown"
   if [ -r /etc/os-release ]; then
-    system=$(. /etc/os-release && echo "${ID:-unknown}:${VERSION_ID:-}")
+    system=$(. /etc/os-release && echo "${ID:-unknown}${VERSION_ID:+:$VERSION_ID}")
   fi
   case " $supported " in
   *" $system "*) ;;

@@ -33,8 +33,9 @@ private:
     std::string name;
     std::string type;
     std::string gradient;
-    int32_t call = -1; // >= 0: the block of this operation's call, `alike` times
+    int32_t call = -1; // >= 0: the block of this operation's call, for `alike` calls
     uint32_t alike = 1;
+    uint32_t stride = 1;   // between the calls that are alike
     bool isChange = false; // `type` and `gradient` then tell what it does
   };
 
@@ -112,22 +113,36 @@ private:
     return ofA == ofB;
   }
 
-  // How many calls from `first` on run the same instance under numbers that follow one another: layers.3, layers.4, ...
-  uint32_t alikeFrom(const std::string &path, const Instance &instance, uint32_t first) const {
+  // Whether call `b` runs the instance that call `a` before it does, under the number that follows: layers.3 and layers.5.
+  bool alike(const std::string &path, const Instance &instance, uint32_t a, uint32_t b) const {
     const std::vector<std::string> &calls = expansion.names(instance.function).calls;
-    const auto [base, digits] = llvm::StringRef(calls[first]).rsplit('.');
+    const auto [base, digits] = llvm::StringRef(calls[a]).rsplit('.');
     int64_t number = 0;
-    if (digits.getAsInteger(10, number)) {
-      return 1;
+    return b < calls.size() && !digits.getAsInteger(10, number) && instance.callees[b] == instance.callees[a] &&
+           calls[b] == (base + "." + std::to_string(number + b - a)).str() &&
+           sameSelection(expansion.callPath(path, instance, a), expansion.callPath(path, instance, b), instance.callees[a]);
+  }
+
+  // How the calls from `first` on repeat: one after the other, or groups of `period` in turn, such as dense and sparse layers.
+  // What makes most calls one block is taken, of equals what covers more.
+  struct Repetition {
+    uint32_t period = 1;
+    uint32_t times = 1;
+  };
+  Repetition repetition(const std::string &path, const Instance &instance, uint32_t first) const {
+    constexpr uint32_t LongestPeriod = 8;
+    Repetition best;
+    for (uint32_t period = 1; period <= LongestPeriod; ++period) {
+      uint32_t covered = period;
+      while (alike(path, instance, first + covered - period, first + covered)) {
+        ++covered;
+      }
+      const uint32_t times = covered / period;
+      if (times > 1 && times >= best.times) {
+        best = {period, times};
+      }
     }
-    uint32_t n = 1;
-    while (
-        first + n < calls.size() && instance.callees[first + n] == instance.callees[first] &&
-        calls[first + n] == (base + "." + std::to_string(number + n)).str() &&
-        sameSelection(expansion.callPath(path, instance, first), expansion.callPath(path, instance, first + n), instance.callees[first])) {
-      ++n;
-    }
-    return n;
+    return best;
   }
 
   std::vector<Line> linesOf(const std::string &path, const Instance &instance) {
@@ -146,11 +161,15 @@ private:
         addMove(lines, instance, instance.moves[next]);
       }
       if (op.kind == OpKind::Call && i < instance.callees.size() && instance.callees[i] < typed.instances.size()) {
-        Line line;
-        line.call = static_cast<int32_t>(i);
-        line.alike = alikeFrom(path, instance, i);
-        lines.push_back(std::move(line));
-        i += lines.back().alike - 1;
+        const auto [period, times] = repetition(path, instance, i);
+        for (uint32_t of = 0; of < period; ++of) {
+          Line line;
+          line.call = static_cast<int32_t>(i + of);
+          line.alike = times;
+          line.stride = period;
+          lines.push_back(std::move(line));
+        }
+        i += period * times - 1;
         continue; // the callee shows its results
       }
       for (uint32_t r = 0; r < op.numResults; ++r) {
@@ -183,18 +202,24 @@ private:
       if (line.call >= 0) {
         const auto op = static_cast<uint32_t>(line.call);
         const std::string below = expansion.callPath(path, instance, op);
-        block(below, shownPath(shown, instance, op, line.alike), instance.callees[op], line.alike, path.empty() ? depth : inner);
+        block(below, shownPath(shown, instance, line), instance.callees[op], line.alike, path.empty() ? depth : inner);
       } else if (visible) {
         writeLine(line, nameWidth, typeWidth, path.empty() ? depth : inner);
       }
     }
   }
 
-  std::string shownPath(const std::string &shown, const Instance &instance, uint32_t op, uint32_t alike) const {
+  // "layers.3..60" where layers follow one another, "layers.0,2..46" where they take turns with others.
+  std::string shownPath(const std::string &shown, const Instance &instance, const Line &line) const {
     const std::vector<std::string> &calls = expansion.names(instance.function).calls;
+    const auto op = static_cast<uint32_t>(line.call);
+    auto number = [&](uint32_t n) { return llvm::StringRef(calls[op + n * line.stride]).rsplit('.').second.str(); };
     std::string text = shown.empty() ? calls[op] : shown + "." + calls[op];
-    if (alike > 1) {
-      text += ".." + llvm::StringRef(calls[op + alike - 1]).rsplit('.').second.str();
+    if (line.alike > 1 && line.stride > 1) {
+      text += "," + number(1);
+    }
+    if (line.alike > 2 || (line.alike > 1 && line.stride == 1)) {
+      text += ".." + number(line.alike - 1);
     }
     return text;
   }

@@ -180,7 +180,7 @@ bool readHuggingFace(const Located<std::string> &path, Job &job, DiagnosticEngin
     return false;
   }
   DictReader reader(*config, "a Hugging Face config", diags);
-  if (config->kind != Kind::Mapping || !reader.require("architectures")) {
+  if (!reader.require("architectures")) {
     return false;
   }
   std::vector<Located<std::string>> names = reader.strings("architectures");

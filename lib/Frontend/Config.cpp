@@ -4,19 +4,33 @@
 // and that offsets fit. It reads from pipes too, therefore limits what it reads and not what the file system says.
 #include "shardc/Frontend/Config.h"
 #include "ConfigReaders.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ConvertUTF.h"
 #include "llvm/Support/Errc.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include <cerrno>
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
 
 namespace shardc {
 
 namespace {
 constexpr size_t MaxFileBytes = size_t(64) << 20;
 
-// All bytes of a file, or what is wrong with it.
+// Waits for the next bytes of a pipe. False if nobody has it open for writing: one would wait for ever.
+bool waitForBytes(int file, bool hasWriter) {
+  constexpr int Patience = 1000; // milliseconds in which a writer may still come
+  pollfd events{file, POLLIN, 0};
+  return poll(&events, 1, hasWriter ? -1 : Patience) != 0;
+}
+
+// All bytes of a file, or what is wrong with it. A pipe is read without blocking, so that one without a writer shows: it is
+// at its end at once, one with a writer that is slow is not.
 llvm::Expected<std::string> readBytes(llvm::StringRef path) {
+  auto lastError = [] { return llvm::errorCodeToError(std::error_code(errno, std::generic_category())); };
   llvm::sys::fs::file_status status;
   if (const std::error_code error = llvm::sys::fs::status(path, status)) {
     return llvm::errorCodeToError(error);
@@ -24,28 +38,30 @@ llvm::Expected<std::string> readBytes(llvm::StringRef path) {
   if (status.type() == llvm::sys::fs::file_type::directory_file) {
     return llvm::createStringError(llvm::errc::is_a_directory, "it is a directory");
   }
-  llvm::Expected<llvm::sys::fs::file_t> handle = llvm::sys::fs::openNativeFileForRead(path);
-  if (!handle) {
-    return handle.takeError();
+  const int file = open(path.str().c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0) {
+    return lastError();
   }
+  const auto close = llvm::make_scope_exit([file] { ::close(file); });
   std::string bytes;
-  llvm::Error failure = llvm::Error::success();
-  while (!failure) {
+  while (true) {
     const size_t had = bytes.size();
     bytes.resize(had + std::max<size_t>(size_t(1) << 16, had));
-    llvm::Expected<size_t> got = llvm::sys::fs::readNativeFile(*handle, {bytes.data() + had, bytes.size() - had});
-    bytes.resize(had + (got ? *got : 0));
-    if (!got) {
-      failure = got.takeError();
-    } else if (*got == 0) {
+    const ssize_t got = read(file, bytes.data() + had, bytes.size() - had);
+    bytes.resize(had + (got > 0 ? static_cast<size_t>(got) : 0));
+    const bool noWriterYet = got == 0 && had == 0 && status.type() == llvm::sys::fs::file_type::fifo_file;
+    if (noWriterYet && !waitForBytes(file, false)) {
+      return llvm::createStringError(llvm::errc::no_such_file_or_directory, "nobody writes to this pipe");
+    }
+    if (got < 0 && errno == EAGAIN) {
+      waitForBytes(file, true);
+    } else if (got < 0 && errno != EINTR) {
+      return lastError();
+    } else if (got == 0 && !noWriterYet) {
       break;
     } else if (bytes.size() > MaxFileBytes) {
-      failure = llvm::createStringError(llvm::errc::file_too_large, "it is larger than 64 MiB");
+      return llvm::createStringError(llvm::errc::file_too_large, "it is larger than 64 MiB");
     }
-  }
-  llvm::sys::fs::closeFile(*handle);
-  if (failure) {
-    return failure;
   }
   bytes.shrink_to_fit();
   return bytes;

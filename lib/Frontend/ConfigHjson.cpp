@@ -89,7 +89,7 @@ private:
     const llvm::StringRef line = text.slice(begin, text.find('\n', begin));
     llvm::StringRef word = line.take_until([](char c) { return llvm::StringRef(",]}#").contains(c); });
     word = word.take_front(word.find("//")).take_front(word.find("/*")).rtrim();
-    const bool literal = word == "true" || word == "false" || word == "null" || isNumber(word);
+    const bool literal = word == "true" || word == "false" || word == "null" || isJsonNumber(word);
     if (!literal) {
       word = line.rtrim();
     }
@@ -99,29 +99,6 @@ private:
     node.scalar = word == "null" ? "" : word.str();
     node.quoted = !literal;
     return true;
-  }
-
-  // -? (0 | [1-9][0-9]*) (. [0-9]+)? ([eE] [+-]? [0-9]+)?
-  static bool isNumber(llvm::StringRef w) {
-    const auto digits = [&w] {
-      const size_t n = w.take_while(llvm::isDigit).size();
-      w = w.drop_front(n);
-      return n != 0;
-    };
-    w.consume_front("-");
-    if (!w.consume_front("0") && !digits()) {
-      return false;
-    }
-    if (w.consume_front(".") && !digits()) {
-      return false;
-    }
-    if (w.consume_front("e") || w.consume_front("E")) {
-      if (!w.consume_front("+")) {
-        w.consume_front("-");
-      }
-      return digits() && w.empty();
-    }
-    return w.empty();
   }
 
   // The range is what stands between the quotes.

@@ -9,6 +9,29 @@
 
 namespace shardc {
 
+// -? (0 | [1-9][0-9]*) (. [0-9]+)? ([eE] [+-]? [0-9]+)?
+bool isJsonNumber(llvm::StringRef w) {
+  const auto digits = [&w] {
+    const size_t n = w.take_while(llvm::isDigit).size();
+    w = w.drop_front(n);
+    return n != 0;
+  };
+  w.consume_front("-");
+  if (!w.consume_front("0") && !digits()) {
+    return false;
+  }
+  if (w.consume_front(".") && !digits()) {
+    return false;
+  }
+  if ((w.consume_front("e") || w.consume_front("E"))) {
+    if (!w.consume_front("+")) {
+      w.consume_front("-");
+    }
+    return digits() && w.empty();
+  }
+  return w.empty();
+}
+
 namespace {
 class JsonReader {
 public:
@@ -91,7 +114,7 @@ private:
     const size_t begin = at - w.size();
     node.kind = w == "null" ? ConfigNode::Kind::Null : ConfigNode::Kind::Scalar;
     node.scalar = w == "null" ? "" : w.str();
-    if (w == "null" || w == "true" || w == "false" || isNumber(w)) {
+    if (w == "null" || w == "true" || w == "false" || isJsonNumber(w)) {
       return true;
     }
     const std::string name = shown(w);
@@ -107,29 +130,6 @@ private:
       error(begin, at, "`" + name + "` must stand in double quotes");
     }
     return true;
-  }
-
-  // -? (0 | [1-9][0-9]*) (. [0-9]+)? ([eE] [+-]? [0-9]+)?
-  static bool isNumber(llvm::StringRef w) {
-    const auto digits = [&w] {
-      const size_t n = w.take_while(llvm::isDigit).size();
-      w = w.drop_front(n);
-      return n != 0;
-    };
-    w.consume_front("-");
-    if (!w.consume_front("0") && !digits()) {
-      return false;
-    }
-    if (w.consume_front(".") && !digits()) {
-      return false;
-    }
-    if ((w.consume_front("e") || w.consume_front("E"))) {
-      if (!w.consume_front("+")) {
-        w.consume_front("-");
-      }
-      return digits() && w.empty();
-    }
-    return w.empty();
   }
 
   // Reads the quoted text at `at`; the range is what stands between the quotes.

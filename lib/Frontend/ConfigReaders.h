@@ -48,6 +48,8 @@ private:
   Diagnostic unsaid;
 };
 
+bool isJsonNumber(llvm::StringRef text);
+
 // Each reports and returns nothing for what it cannot read.
 std::optional<ConfigNode> parseYaml(ConfigText &source);
 std::optional<ConfigNode> parseJson(ConfigText &source);

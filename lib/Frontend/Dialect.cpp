@@ -90,17 +90,19 @@ const Dialect *recogniseDialect(const ConfigNode &root) {
 }
 
 std::optional<Job> buildJob(const JobRequest &request, DiagnosticEngine &diags) {
-  const Dialect *dialect = nullptr;
-  if (request.framework && !(dialect = namedDialect(*request.framework, diags))) {
+  const Dialect *dialect = request.framework ? namedDialect(*request.framework, diags) : nullptr;
+  if (request.framework && !dialect) {
     return std::nullopt;
   }
   std::optional<ConfigNode> config;
   if (request.config) {
-    if (isOldStyle(request, diags)) {
+    if ((!dialect || dialect->name == "torchtitan") && isOldStyle(request, diags)) {
       return std::nullopt;
     }
-    const bool hjson = dialect && dialect->readsHjson && llvm::StringRef(request.config->value).ends_with_insensitive(".json");
-    config = readConfig(request.config->value, diags, hjson ? ConfigFormat::Hjson : ConfigFormat::Auto, request.config->range);
+    const llvm::StringRef path = request.config->value;
+    const bool named = path.ends_with_insensitive(".json") || path.ends_with_insensitive(".toml"); // as the framework reads it
+    const bool hjson = dialect && dialect->readsHjson && named;
+    config = readConfig(path, diags, hjson ? ConfigFormat::Hjson : ConfigFormat::Auto, request.config->range);
     if (!config) {
       return std::nullopt;
     }

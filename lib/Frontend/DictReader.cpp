@@ -242,7 +242,9 @@ bool DictReader::require(llvm::StringRef key) {
   if (node.find(key)) {
     return true;
   }
-  diags.emit<Diag::MissingKey>(node.range, what, key);
+  if (node.kind == ConfigNode::Kind::Mapping || node.kind == ConfigNode::Kind::Null) { // others were reported as what they are
+    diags.emit<Diag::MissingKey>(node.range, what, key);
+  }
   return false;
 }
 

@@ -63,7 +63,7 @@ private:
 
   void rule(const ConfigNode &node) {
     DictReader reader(node, "a rule of storage", diags);
-    if (node.kind != Kind::Mapping || !reader.require("params")) {
+    if (!reader.require("params")) {
       return;
     }
     on = gate.applies(reader).value_or(false);

@@ -122,7 +122,7 @@ private:
 
   void rule(const ConfigNode &node) {
     DictReader reader(node, "a rule", diags);
-    if (node.kind != Kind::Mapping || !reader.require("module")) {
+    if (!reader.require("module")) {
       good = false;
       return;
     }

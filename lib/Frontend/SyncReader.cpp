@@ -104,7 +104,7 @@ void SyncReader::read(const ConfigNode &root, llvm::StringRef what, bool written
 
 void SyncReader::family(const ConfigNode &node, const RuleGate &gate) {
   DictReader reader(node, "a family", diags);
-  if (node.kind != Kind::Mapping || !reader.require("family") || !reader.require("params")) {
+  if (!reader.require("family") || !reader.require("params")) {
     return;
   }
   const std::optional<bool> on = gate.applies(reader);
@@ -135,7 +135,7 @@ void SyncReader::family(const ConfigNode &node, const RuleGate &gate) {
 
 void SyncReader::unit(const ConfigNode &node) {
   DictReader reader(node, "a unit", diags);
-  if (node.kind != Kind::Mapping || !reader.require("unit") || !reader.require("params")) {
+  if (!reader.require("unit") || !reader.require("params")) {
     return;
   }
   const Located<std::string> name = reader.string("unit").value_or(Located<std::string>());

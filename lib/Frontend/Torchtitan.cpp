@@ -102,6 +102,12 @@ static void addAssumptions(const Settings &settings, Job &job) {
     job.assumes.push_back("torchtitan's defaults for what is not set");
   }
   job.assumes.push_back(settings.attention + " attention");
+  if (sizeOf(job, "G") > 0 && sizeOf(job, "C") == 0) {
+    job.assumes.push_back("wq, wk and wv cut by heads as the fused wqkv is");
+  }
+  if (sizeOf(job, "mtp_layers") > 1) {
+    job.assumes.push_back("every prediction layer sees the next token: layouts do not depend on how far it looks ahead");
+  }
   const std::string backend = settings.text("parallelism.spmd_backend");
   if (backend != "spmd_types") {
     job.assumes.push_back("spmd_backend " + backend + " lays tensors out as spmd_types does");

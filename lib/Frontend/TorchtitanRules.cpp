@@ -236,9 +236,10 @@ void checkCompile(const Settings &settings, const Job &job) {
   }
 }
 
-void checkPredictionLayers(const Settings &settings, const Job &job) {
+// False where no layouts follow: what looks at the next token has none for a sequence that is cut.
+bool checkPredictionLayers(const Settings &settings, const Job &job) {
   if (sizeOf(job, "mtp_layers") == 0 || job.inference) {
-    return;
+    return true;
   }
   for (auto [degree, key, name] : {std::tuple<const char *, llvm::StringRef, const char *>{"pp", Pipeline, "pipeline_parallel_degree"},
                                    {"cp", Context, "context_parallel_degree"}}) {
@@ -251,6 +252,7 @@ void checkPredictionLayers(const Settings &settings, const Job &job) {
     settings.diags.emit<Diag::PredictionLayers>(placeOf(settings, job, "loss.num_chunks"), "a chunked loss")
         .help("use a loss without chunks");
   }
+  return sizeOf(job, "cp") <= 1;
 }
 
 void checkPolicyKeys(const Settings &settings) {
@@ -271,14 +273,14 @@ bool checkModelRules(const Settings &settings, const Job &job) {
 
 bool checkRules(const Settings &settings, const Job &job) {
   checkPolicyKeys(settings);
-  bool even = checkTokenRules(settings, job);
+  bool described = checkTokenRules(settings, job);
   checkContextParallel(settings, job);
-  even &= checkModelRules(settings, job);
+  described &= checkModelRules(settings, job);
   checkPipelineRules(settings, job);
-  checkPredictionLayers(settings, job);
+  described &= checkPredictionLayers(settings, job);
   checkTypechecking(settings, job);
   checkCompile(settings, job);
-  return even;
+  return described;
 }
 
 } // namespace shardc::torchtitan

@@ -2,7 +2,6 @@
 //
 // What ranks hold of a value (ranges, shapes, evenness) is in Layout.cpp; how types are written is in Text.
 #include "shardc/IR/Types.h"
-#include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 
@@ -13,15 +12,15 @@ namespace shardc {
 namespace {
 
 struct DTypeInfo {
-  DType type;
   llvm::StringLiteral name;
   int64_t bytes;
+  DType type;
   bool isFloat;
 };
 constexpr DTypeInfo DTypes[] = {
-    {DType::F64, "f64", 8, true},       {DType::F32, "f32", 4, true},       {DType::BF16, "bf16", 2, true}, {DType::F16, "f16", 2, true},
-    {DType::F8E4M3, "f8e4m3", 1, true}, {DType::F8E5M2, "f8e5m2", 1, true}, {DType::I64, "i64", 8, false},  {DType::I32, "i32", 4, false},
-    {DType::I16, "i16", 2, false},      {DType::I8, "i8", 1, false},        {DType::U8, "u8", 1, false},    {DType::Bool, "bool", 1, false},
+    {"f64", 8, DType::F64, true},       {"f32", 4, DType::F32, true},       {"bf16", 2, DType::BF16, true}, {"f16", 2, DType::F16, true},
+    {"f8e4m3", 1, DType::F8E4M3, true}, {"f8e5m2", 1, DType::F8E5M2, true}, {"i64", 8, DType::I64, false},  {"i32", 4, DType::I32, false},
+    {"i16", 2, DType::I16, false},      {"i8", 1, DType::I8, false},        {"u8", 1, DType::U8, false},    {"bool", 1, DType::Bool, false},
 };
 const DTypeInfo &info(DType t) { return DTypes[static_cast<size_t>(t)]; }
 
@@ -68,26 +67,34 @@ bool isPartial(State s) { return s == State::P || s == State::PAvg || s == State
 
 namespace {
 
-llvm::hash_code hashOf(const Factor &f) {
-  llvm::hash_code h = llvm::hash_combine(f.name.index, f.extent, f.divisor, f.padTo, f.pad, f.split, f.permuted, f.origin.index);
-  for (AtomId atom : f.atoms) {
-    h = llvm::hash_combine(h, atom.index);
-  }
-  return h;
-}
+// Mixes words into one number; types are hashed for every operation, so each word costs a multiplication and no more.
+class Hash {
+public:
+  template <class... T> void add(T... words) { (addWord(static_cast<uint64_t>(words)), ...); }
+  uint64_t value() const { return (state ^ (state >> 32)) >> 1; } // the map keeps the two largest keys for itself
+
+private:
+  void addWord(uint64_t word) { state = ((state ^ word) * 0x9E3779B97F4A7C15u) ^ (state >> 29); }
+
+  uint64_t state = 0;
+};
 
 uint64_t hashOf(const Type &t) {
-  llvm::hash_code h = llvm::hash_combine(t.dtype, t.grad, t.dims.size());
+  Hash hash;
+  hash.add(t.dtype, t.grad, t.dims.size());
   for (const Dim &dim : t.dims) {
-    h = llvm::hash_combine(h, dim.concat, dim.factors.size());
-    for (const Factor &factor : dim.factors) {
-      h = llvm::hash_combine(h, hashOf(factor));
+    hash.add(dim.concat, dim.factors.size());
+    for (const Factor &f : dim.factors) {
+      hash.add(f.name.index, f.extent, f.divisor, f.padTo, f.pad, f.split, f.permuted, f.origin.index);
+      for (AtomId atom : f.atoms) {
+        hash.add(atom.index);
+      }
     }
   }
   for (const auto &[atom, state] : t.states) {
-    h = llvm::hash_combine(h, atom.index, state);
+    hash.add(atom.index, state);
   }
-  return static_cast<uint64_t>(h) >> 1; // the map keeps the two largest keys for itself
+  return hash.value();
 }
 
 } // namespace

@@ -169,18 +169,6 @@ std::optional<std::string> wrongConstant(const TypingContext &context, Operands 
     bool single = !operands[0]->dims.empty() && operands[0]->dims.back().factors.size() == 1;
     return single && row >= 0 && k > row ? std::optional(llvm::formatv("{0} of {1} cannot be chosen", k, row).str()) : std::nullopt;
   }
-  case OpKind::Embed:
-  case OpKind::Take:
-  case OpKind::Dispatch:
-  case OpKind::Combine:
-  case OpKind::CrossEntropy:
-  case OpKind::Count:
-  case OpKind::OneHot: {
-    // The operand that holds indices: the first of a lookup, else the second.
-    bool first = context.op.kind == OpKind::Embed || context.op.kind == OpKind::Count || context.op.kind == OpKind::OneHot;
-    const Type &index = *operands[first ? 0 : 1];
-    return isFloat(index.dtype) ? std::optional<std::string>("the indices must be integers") : std::nullopt;
-  }
   default:
     return std::nullopt;
   }

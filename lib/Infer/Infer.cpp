@@ -11,10 +11,9 @@
 // operation is typed once, each other one costs a look-up.
 #include "Links.h"
 #include "Report.h"
-#include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Allocator.h"
 #include <map>
-#include <unordered_map>
 
 namespace shardc {
 namespace {
@@ -26,6 +25,7 @@ public:
   void run(DiagnosticEngine &diags) {
     const Function &root = module.function(module.root);
     std::vector<TypeId> inputs;
+    inputs.reserve(root.inputs.size());
     for (ValueId v : root.inputs) {
       inputs.push_back(root.values[v.index].declared);
     }
@@ -71,6 +71,8 @@ private:
     s.instance.inputs = inputs;
     s.instance.values.assign(s.function->values.size(), TypeId());
     s.instance.callees.assign(s.function->ops.size(), NoOp);
+    const auto moves = llvm::count_if(s.function->ops, [](const Op &op) { return opInfo(op.kind).typing == Typing::Move; });
+    s.instance.moves.reserve(static_cast<size_t>(moves));
     s.tainted.assign(s.function->values.size(), false);
     for (size_t i = 0; i < s.function->inputs.size() && i < inputs.size(); ++i) {
       s.tainted[s.function->inputs[i].index] = taints[i];
@@ -174,7 +176,7 @@ private:
     if (!shareable(op, types)) {
       return nullptr;
     }
-    auto it = answers.find(answerKey(op, types));
+    auto it = answers.find(asText(answerKey(op, types)));
     return it == answers.end() ? nullptr : &it->second;
   }
 
@@ -184,6 +186,10 @@ private:
       key.push_back(t.index);
     }
     return key;
+  }
+
+  static llvm::StringRef asText(llvm::ArrayRef<uint32_t> key) {
+    return {reinterpret_cast<const char *>(key.data()), key.size() * sizeof(uint32_t)};
   }
 
   // A literal zero: `zeros(...)`, also after operations that only rename or move it.
@@ -252,7 +258,7 @@ private:
       for (const Type &t : answer.results) {
         ids.push_back(module.types.intern(t));
       }
-      answers.emplace(answerKey(op, types), ids);
+      answers.try_emplace(asText(answerKey(op, types)), std::move(ids));
     }
     for (uint32_t r = 0; r < op.numResults && r < answer.results.size(); ++r) {
       setResult(s, op, r, module.types.intern(answer.results[r]), tainted || s.tainted[op.firstResult + r]);
@@ -365,11 +371,7 @@ private:
   std::vector<bool> rests;                                 // per instance: some input rests on a fault
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> sites; // function and ids
   std::vector<std::pair<uint32_t, Pending>> pending;
-
-  struct KeyHash {
-    size_t operator()(const llvm::SmallVector<uint32_t, 6> &k) const { return llvm::hash_combine_range(k.begin(), k.end()); }
-  };
-  std::unordered_map<llvm::SmallVector<uint32_t, 6>, llvm::SmallVector<TypeId, 2>, KeyHash> answers;
+  llvm::StringMap<llvm::SmallVector<TypeId, 2>, llvm::BumpPtrAllocator> answers; // by operation and operand types
 };
 
 } // namespace
@@ -401,31 +403,42 @@ static std::optional<uint32_t> partlySharded(Operands operands) {
   return std::nullopt;
 }
 
-Typed typeOp(TypingContext &context, Operands operands) {
+// The operands that pick elements: numbers with a fraction pick none.
+static bool hasFractionalIndex(OpKind kind, Operands operands) {
+  static constexpr std::pair<OpKind, uint32_t> Indices[] = {
+      {OpKind::Embed, 0},    {OpKind::Count, 0},   {OpKind::OneHot, 0},       {OpKind::Take, 1},
+      {OpKind::Dispatch, 1}, {OpKind::Combine, 1}, {OpKind::CrossEntropy, 1},
+  };
+  return llvm::any_of(Indices, [&](const auto &row) { return row.first == kind && isFloat(operands[row.second]->dtype); });
+}
+
+static Typed typeByColumn(TypingContext &context, Operands operands) {
   const OpInfo &info = opInfo(context.op.kind);
+  switch (info.typing) {
+  case Typing::Row:
+    return typeByRule(context, opRule(context.op.kind), info.linear, info.reducer, operands);
+  case Typing::Views:
+    return typeView(context, operands);
+  case Typing::Slots:
+    return typeSlots(context, operands);
+  case Typing::Loss:
+    return typeLoss(context, operands);
+  case Typing::Move:
+    return typeMove(context, operands);
+  case Typing::CallFunction:
+    return {}; // the driver types calls
+  }
+  return {};
+}
+
+Typed typeOp(TypingContext &context, Operands operands) {
   if (const std::optional<uint32_t> i = partlySharded(operands)) {
     return failed(FaultKind::BadAttribute, *i, 0, {}, {}, "an operand has a dimension whose parts are not sharded alike");
   }
-  Typed typed;
-  switch (info.typing) {
-  case Typing::Row:
-    typed = typeByRule(context, opRule(context.op.kind), info.linear, info.reducer, operands);
-    break;
-  case Typing::Views:
-    typed = typeView(context, operands);
-    break;
-  case Typing::Slots:
-    typed = typeSlots(context, operands);
-    break;
-  case Typing::Loss:
-    typed = typeLoss(context, operands);
-    break;
-  case Typing::Move:
-    typed = typeMove(context, operands);
-    break;
-  case Typing::CallFunction:
-    break; // the driver types calls
+  if (hasFractionalIndex(context.op.kind, operands)) {
+    return failed(FaultKind::BadAttribute, 0, 0, {}, {}, "the indices must be integers");
   }
+  Typed typed = typeByColumn(context, operands);
   if (context.op.kind == OpKind::Cast && !ownDType(context, 0)) {
     return failed(FaultKind::BadAttribute, 0, 0, {}, {}, "`" + context.module.attrs[context.op.attrs.index].text + "` is no dtype");
   }
