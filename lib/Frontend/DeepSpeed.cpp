@@ -71,6 +71,19 @@ static std::string correctionPath(const Settings &settings) {
   return stage >= 2 ? "hook" : "engine";
 }
 
+// The dtype in which gradients are reduced, "" for their own. Over sequences ZeRO 1 and 2 know fp32 only, and the others have a key of
+// their own, of which null leaves the choice to the common one.
+static std::string reductionType(const Settings &settings, const Degrees &d) {
+  constexpr llvm::StringLiteral Sequences = "seq_parallel_communication_data_type", All = "communication_data_type";
+  const int64_t stage = settings.integer("zero_optimization.stage");
+  const bool none = settings.place(Sequences).valid() && !settings.has(Sequences);
+  if (d.sp > 1 && (stage == 1 || stage == 2)) {
+    return "f32";
+  }
+  const std::string type = d.sp > 1 && !none ? settings.text(Sequences) : settings.text(All);
+  return llvm::StringRef(type).starts_with("fp") ? "f" + type.substr(2) : type; // fp32 is f32 here
+}
+
 static void addSwitches(const Settings &settings, const Degrees &d, Job &job) {
   auto put = [&](llvm::StringRef name, bool value) { job.switches[name.str()] = value ? "true" : "false"; };
   const int64_t stage = settings.integer("zero_optimization.stage");
@@ -98,6 +111,7 @@ static void addSwitches(const Settings &settings, const Degrees &d, Job &job) {
   job.switches["stage"] = std::to_string(stage);
   job.switches["checkpoint"] = settings.on("checkpoint.load_universal") || settings.on("load_universal_checkpoint") ? "whole" : "files";
   job.switches["path"] = correctionPath(settings);
+  job.switches["reduce_dtype"] = reductionType(settings, d);
   job.switches["compute_dtype"] = settings.on("bf16.enabled") || settings.on("fp16.enabled") ? "bfloat16" : "float32";
 }
 
@@ -142,13 +156,13 @@ static void addAssumptions(const Settings &settings, const Degrees &d, Job &job)
   if (job.switches["kv_copied"] == "true") {
     job.unchecked.push_back({"key and value heads copied for Ulysses", "attention is checked as if every rank held all heads"});
   }
-  for (auto [section, why] : {std::pair{"compression_training", "compressed weights and activations have no model here"},
-                              std::pair{"progressive_layer_drop", "dropped layers have no model here"},
-                              std::pair{"zero_optimization.zenflow", "gradients that are applied late have no model here"},
-                              std::pair{"sparse_attention", "attention in blocks has no model here"}}) {
-    if (settings.place(section).valid()) {
-      job.unchecked.push_back({"`" + std::string(section) + "`", why});
+  for (const auto &[section, why] : settings.framework.unchecked) {
+    if (settings.section(section)) {
+      job.unchecked.push_back({"`" + section + "`", why});
     }
+  }
+  if (const std::optional<Located<std::string>> optimizer = compressedOptimizer(settings)) {
+    job.unchecked.push_back({"`" + optimizer->value + "`", "it exchanges compressed momenta instead of gradients"});
   }
 }
 

@@ -36,8 +36,10 @@ struct LayerSpec {
 
 // lib/Catalog/frameworks/deepspeed.yaml, read.
 struct Framework {
-  std::vector<std::string> open;     // sections whose keys are accepted unseen
-  std::vector<std::string> sections; // with keys, in order; "" is outside of all
+  std::vector<std::string> open;                              // sections whose keys are accepted unseen
+  std::vector<std::pair<std::string, std::string>> unchecked; // of those: section, why it leaves a job unchecked
+  std::vector<std::pair<std::string, std::string>> aliases;   // old name of a section, new name
+  std::vector<std::string> sections;                          // with keys, in order; "" is outside of all
   std::vector<Key> keys;
   std::vector<std::pair<std::string, std::vector<LayerSpec>>> presets;
   std::vector<std::pair<std::string, std::string>> linears; // switch -> parameter name of Hugging Face's model
@@ -76,6 +78,8 @@ public:
   const Setting *find(llvm::StringRef key) const;
   SourceRange place(llvm::StringRef key) const; // invalid for a default
   bool from(llvm::StringRef first) const;       // is the version that one or a later one?
+  // A section of `framework.open`, if it is written and nothing in it switches it off.
+  const ConfigNode *section(llvm::StringRef name) const;
 
   const Framework &framework;
   std::string version;
@@ -95,6 +99,7 @@ private:
 
   std::map<std::string, Setting> values; // autos and nulls are not among them
   std::map<std::string, SourceRange> places;
+  std::map<std::string, const ConfigNode *> sections; // of framework.open
 };
 
 // What the rules share, resolved from the settings.
@@ -112,6 +117,8 @@ SourceRange placeOf(const Settings &settings, const Degrees &degrees, llvm::Stri
 
 // Keys against each other.
 void checkZero(const Settings &settings, const Degrees &degrees);
+// An optimizer that reduces no gradients but signs of momenta: its name.
+std::optional<Located<std::string>> compressedOptimizer(const Settings &settings);
 // Is the clip norm an average over ranks that hold different experts?
 bool averagesExpertNorms(const Settings &settings, const Degrees &degrees);
 // Degrees from keys and world; nothing without a world. Every rejection of folding is reported.

@@ -45,6 +45,16 @@ static std::vector<std::string> texts(const ConfigNode *node) {
   return result;
 }
 
+static std::vector<std::pair<std::string, std::string>> pairs(const ConfigNode *node) {
+  std::vector<std::pair<std::string, std::string>> result;
+  if (node) {
+    for (const auto &[name, value] : node->entries) {
+      result.emplace_back(name.value, value.scalar);
+    }
+  }
+  return result;
+}
+
 static Key readKey(std::string name, const ConfigNode &node, DiagnosticEngine &diags) {
   Key key;
   key.name = std::move(name);
@@ -96,6 +106,9 @@ std::optional<Framework> loadFramework(DiagnosticEngine &diags) {
   }
   Framework framework;
   framework.open = texts(root->find("open"));
+  framework.unchecked = pairs(root->find("unchecked"));
+  framework.aliases = pairs(root->find("aliases"));
+  framework.linears = pairs(root->find("linears"));
   if (const ConfigNode *node = root->find("keys")) {
     for (const auto &[section, keys] : node->entries) {
       const bool outside = section.value == "top";
@@ -111,11 +124,6 @@ std::optional<Framework> loadFramework(DiagnosticEngine &diags) {
       for (const ConfigNode &spec : specs.items) {
         framework.presets.back().second.push_back(readSpec(spec, diags));
       }
-    }
-  }
-  if (const ConfigNode *node = root->find("linears")) {
-    for (const auto &[name, parameter] : node->entries) {
-      framework.linears.emplace_back(name.value, parameter.scalar);
     }
   }
   return framework;

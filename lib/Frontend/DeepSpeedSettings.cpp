@@ -165,13 +165,17 @@ void Settings::unknown(llvm::StringRef section, const Located<std::string> &name
 }
 
 void Settings::readEntry(llvm::StringRef section, const Located<std::string> &name, const ConfigNode &node) {
-  const std::string full = fullName(section, name.value);
+  std::string full = fullName(section, name.value);
+  for (const auto &[old, current] : framework.aliases) {
+    full = full == old ? current : full;
+  }
   if (const Key *key = framework.find(full)) {
     put(*key, node);
     return;
   }
   if (llvm::is_contained(framework.open, full)) {
     places[full] = name.range;
+    sections[full] = &node;
     return;
   }
   const bool inCode = full == "launch" || full == "mpu";
@@ -219,6 +223,7 @@ void Settings::readFlags(llvm::ArrayRef<Located<std::string>> flags) {
     const Key *key = framework.find(wanted);
     if (!key || key->kind == KeyKind::Any) {
       std::vector<llvm::StringRef> candidates;
+      candidates.reserve(framework.keys.size());
       for (const Key &known : framework.keys) {
         candidates.push_back(known.name);
       }
@@ -307,6 +312,29 @@ bool Settings::on(llvm::StringRef key) const { return text(key) == "true"; }
 SourceRange Settings::place(llvm::StringRef key) const {
   auto it = places.find(key.str());
   return it == places.end() ? SourceRange() : it->second;
+}
+
+// Each `enabled` below a node: are there any, and is one true?
+static void findSwitches(const ConfigNode &node, bool &any, bool &on) {
+  for (const auto &[name, value] : node.entries) {
+    if (name.value == "enabled" && value.kind == ConfigNode::Kind::Scalar) {
+      any = true;
+      on |= llvm::StringRef(value.scalar).equals_insensitive("true");
+    }
+    findSwitches(value, any, on);
+  }
+}
+
+const ConfigNode *Settings::section(llvm::StringRef name) const {
+  const auto it = sections.find(name.str());
+  if (it == sections.end() || it->second->kind != ConfigNode::Kind::Mapping) {
+    return nullptr;
+  }
+  const ConfigNode *own = it->second->find("enabled");
+  bool any = false, on = false;
+  findSwitches(*it->second, any, on);
+  const bool off = own && own->kind == ConfigNode::Kind::Scalar && !llvm::StringRef(own->scalar).equals_insensitive("true");
+  return off || (any && !on) ? nullptr : it->second;
 }
 
 bool Settings::from(llvm::StringRef first) const {

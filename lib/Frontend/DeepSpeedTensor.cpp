@@ -12,6 +12,10 @@ namespace shardc::deepspeed {
 namespace {
 
 constexpr llvm::StringLiteral Section = "tensor_parallel.partition_config";
+// No linear layers: nothing cuts them, but specs may name them.
+constexpr llvm::StringLiteral Norms[] = {"model.layers.0.input_layernorm.weight", "model.layers.0.post_attention_layernorm.weight",
+                                         "model.layers.0.self_attn.q_a_layernorm.weight", "model.layers.0.self_attn.kv_a_layernorm.weight",
+                                         "model.norm.weight"};
 
 int64_t sizeOf(const Job &job, llvm::StringRef name) {
   auto it = job.sizes.find(name.str());
@@ -161,6 +165,8 @@ public:
     reportSilent();
     if (d.tp > 1) {
       reportUncut();
+      reportSums();
+      reportHead();
     }
     if (d.autoEP) { // the routed experts and their router are AutoEP's
       job.switches["tp_gate"] = job.switches["tp_gate"] == "absent" ? "absent" : "whole";
@@ -303,28 +309,73 @@ private:
 
   // Specs that cut something, and yet no layer is cut: the job is not tensor parallel at all.
   void reportUncut() {
-    const bool wanted = llvm::any_of(written, [](const LayerSpec &s) { return s.type != "skip"; });
+    auto cuts = [](const LayerSpec &s) { return s.type != "skip"; };
+    const bool wanted = llvm::any_of(written, cuts) || llvm::any_of(shipped, cuts);
     const bool any = llvm::any_of(settings.framework.linears, [&](const auto &entry) {
       const std::string &how = job.switches[entry.first];
       return how == "column" || how == "gathered" || how == "row";
     });
-    if (wanted && !any) {
-      diags.emit<Diag::NothingIsCut>(settings.place("tensor_parallel.autotp_size"), d.tp)
-          .label(written.front().range, "no parameter is named as these specs say")
-          .note("every rank of a tensor-parallel group then does all the work of the group, in silence");
+    if (!wanted || any) {
+      return;
+    }
+    DiagnosticBuilder builder = diags.emit<Diag::NothingIsCut>(settings.place("tensor_parallel.autotp_size"), d.tp);
+    if (!written.empty()) {
+      builder.label(written.front().range, "no parameter is named as these specs say");
+    } else if (settings.place("tensor_parallel.preset_model").valid()) {
+      builder.label(settings.place("tensor_parallel.preset_model"), "no parameter is named as this preset says");
+    }
+    builder.note("every rank of a tensor-parallel group then does all the work of the group, in silence");
+  }
+
+  // Sums over tp of gradients that are whole on every rank. Not whole are those of layers that work on what another one has cut.
+  void reportSums() {
+    static constexpr std::pair<llvm::StringLiteral, llvm::StringLiteral> Behind[] = {
+        {"tp_q_norm", "tp_wq"}, {"tp_k_norm", "tp_wk"}, {"tp_wo", "tp_wv"}, {"tp_wo", "tp_wkv_b"}, {"tp_w2", "tp_w1"}, {"tp_s2", "tp_s1"}};
+    auto check = [&](llvm::StringRef name, llvm::StringRef parameter) {
+      size_t count = 0;
+      const LayerSpec *spec = match(parameter, count);
+      const bool cut = llvm::any_of(Behind, [&](const auto &b) { return b.first == name && job.switches[b.second.str()] == "column"; });
+      if (spec && spec->type == "skip" && spec->allreduce && !cut) {
+        diags.emit<Diag::RepeatedReduction>(spec->range, parameter, "tp", d.tp)
+            .note(
+                "`grad_allreduce` is for a whole weight that works on what is cut, as norms of queries and keys do on the heads of a rank")
+            .help("leave `grad_allreduce` out");
+      }
+    };
+    for (const auto &[name, parameter] : settings.framework.linears) {
+      if (present(name) && name != "tp_wkv_a") { // its rotary part is not whole
+        check(name, parameter);
+      }
+    }
+    for (llvm::StringRef norm : Norms) {
+      if (!norm.contains("_a_layernorm") || present("tp_wkv_a")) {
+        check("", norm);
+      }
+    }
+  }
+
+  // The loss takes whole logits; a head that is also the embedding is cut in neither place or in both.
+  void reportHead() {
+    const std::string &how = job.switches["tp_head"];
+    size_t count = 0;
+    const LayerSpec *spec = how == "column" ? match("lm_head.weight", count) : nullptr;
+    if (spec) {
+      diags.emit<Diag::KeysConflict>(spec->range, "a column of `lm_head.weight` on each rank", "a loss of whole logits")
+          .help("write `gather_output`: true");
+    }
+    if (how == "row" && job.switches.count("tied") && llvm::StringRef(job.switches["tied"]).equals_insensitive("true")) {
+      job.unchecked.push_back({"`lm_head.weight`", "it is the embedding too, from which cutting it in rows parts it"});
     }
   }
 
   // Written specs that name nothing: the layers stay whole, and nobody says so.
   void reportSilent() {
-    static constexpr llvm::StringLiteral Others[] = {"model.layers.0.input_layernorm.weight",
-                                                     "model.layers.0.post_attention_layernorm.weight", "model.norm.weight",
-                                                     "model.layers.0.mlp.experts.gate_up_proj", "model.layers.0.mlp.experts.down_proj"};
+    static constexpr llvm::StringLiteral Experts[] = {"model.layers.0.mlp.experts.gate_up_proj", "model.layers.0.mlp.experts.down_proj"};
     for (const LayerSpec &spec : written) {
       for (const Located<std::string> &pattern : spec.patterns) {
         const llvm::Regex regex(posix(pattern.value));
         auto hits = [&](llvm::StringRef parameter) { return regex.match(parameter); };
-        bool any = !regex.isValid() || llvm::any_of(Others, hits);
+        bool any = !regex.isValid() || llvm::any_of(Norms, hits) || llvm::any_of(Experts, hits);
         bool parent = false;
         for (const auto &[name, parameter] : settings.framework.linears) {
           any |= present(name) && regex.match(parameter);
@@ -434,6 +485,10 @@ bool addTensorParallel(const Settings &settings, const Degrees &degrees, Job &jo
     return true;
   }
   Partition(settings, degrees, job).run();
+  if (degrees.tp > 1 && job.switches["tp_wkv_b"] == "column") {
+    job.unchecked.push_back(
+        {"the gradient of the keys' rotary part", "each rank has that of its own heads, and who sums them is not known"});
+  }
   return degrees.tp == 1 || (checkHeads(settings, degrees, job) && checkUpstream(settings, degrees, job));
 }
 

@@ -50,10 +50,18 @@ private:
         conflict("gradient_allreduce_op", what, "DeepCompile").label(place("compile.deepcompile"), "enabled here");
       }
     }
+    if (const std::optional<Located<std::string>> optimizer = compressedOptimizer(settings); optimizer && stage > 0) {
+      diags.emit<Diag::KeysConflict>(optimizer->range, "`" + optimizer->value + "`", stageText()).label(place(zero("stage")), "given here");
+    }
     if (settings.on("sparse_gradients") && stage >= 2) {
       conflict("sparse_gradients", "`sparse_gradients`", stageText()).label(place(zero("stage")), "given here");
     }
-    if (d.sp > 1 && settings.has("communication_data_type") && settings.text("seq_parallel_communication_data_type") != "") {
+    constexpr llvm::StringLiteral Sequences = "seq_parallel_communication_data_type";
+    const bool left = settings.place(Sequences).valid() && !settings.has(Sequences); // null leaves it to the common key
+    if (d.sp == 1 && settings.has(Sequences)) {
+      diags.emit<Diag::KeyWithoutEffect>(place(Sequences), Sequences, "no sequence parallelism is on");
+    }
+    if (d.sp > 1 && settings.has("communication_data_type") && !left) {
       diags.emit<Diag::KeyWithoutEffect>(place("communication_data_type"), "communication_data_type",
                                          "with sequence parallelism `seq_parallel_communication_data_type` is taken");
     }
@@ -135,6 +143,16 @@ private:
 };
 
 } // namespace
+
+std::optional<Located<std::string>> compressedOptimizer(const Settings &settings) {
+  const ConfigNode *section = settings.section("optimizer"), *type = section ? section->find("type") : nullptr;
+  for (llvm::StringRef known : {"OneBitAdam", "ZeroOneAdam", "OneBitLamb"}) {
+    if (type && known.equals_insensitive(type->scalar)) {
+      return Located<std::string>{known.str(), type->range};
+    }
+  }
+  return std::nullopt;
+}
 
 // Without ZeRO, the engine and the optimizers of half precision average norms over data-parallel ranks.
 bool averagesExpertNorms(const Settings &settings, const Degrees &degrees) {

@@ -246,7 +246,10 @@ void SyncReader::rule(const ConfigNode &node, const RuleGate &gate) {
   }
   readShard(reader.mapping("shard"), gate, r.rule);
   r.rule.condition = reader.string("only_if").value_or(Located<std::string>()).value;
-  const Located<std::string> dtype = reader.string("dtype").value_or(Located<std::string>());
+  Located<std::string> dtype = reader.string("dtype").value_or(Located<std::string>());
+  if (const auto said = job.switches.find(dtype.value); said != job.switches.end()) { // a switch that says it
+    dtype.value = said->second;
+  }
   if (!dtype.value.empty() && !parseDType(dtype.value)) {
     diags.emit<Diag::UnknownName>(dtype.range, dtype.value, "a dtype");
   }
