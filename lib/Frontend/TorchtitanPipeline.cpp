@@ -63,6 +63,7 @@ private:
   void checkStages(const Schedule &schedule, int64_t stages);
   void helpLayersPerStage(DiagnosticBuilder builder, Shape shape) const;
   void checkSplit(int64_t stages);
+  void checkModules() const;
   void checkMicrobatches(const Schedule &schedule, int64_t stages);
 
   const Settings &settings;
@@ -183,6 +184,52 @@ void PipelineRules::checkSplit(int64_t stages) {
   }
 }
 
+// An explicit list must hold each module once, in the model's order over the stages: torchtitan drops what no stage names,
+// builds twice what two name, and passes over names that the model does not have.
+void PipelineRules::checkModules() const {
+  if (settings.isNone(ModulesKey) || sizeOf(job, "layers") == 0) {
+    return;
+  }
+  std::vector<std::string> modules = {"tok_embeddings"};
+  for (int64_t i = 0; i < sizeOf(job, "layers"); ++i) {
+    modules.push_back("layers." + std::to_string(i));
+  }
+  modules.insert(modules.end(), {"norm", "lm_head"});
+  const SourceRange range = place(ModulesKey);
+  std::vector<bool> held(modules.size());
+  size_t last = 0; // of the stages in front
+  bool ordered = true;
+  for (const std::vector<std::string> &stage : settings.parts(ModulesKey)) {
+    size_t furthest = last;
+    for (const std::string &name : stage) {
+      const size_t at = llvm::find(modules, name) - modules.begin();
+      if (at == modules.size()) {
+        DiagnosticBuilder builder = settings.diags.emit<Diag::UnknownName>(range, name, "a module that a stage can hold");
+        builder.note("torchtitan passes over it");
+        if (llvm::StringRef near = nearest(name, std::vector<llvm::StringRef>(modules.begin(), modules.end())); !near.empty()) {
+          builder.help(llvm::formatv("did you mean `{0}`?", near).str());
+        }
+        continue;
+      }
+      if (held[at]) {
+        settings.diags.emit<Diag::DuplicateKey>(range, name).note("each of its copies would be trained by itself");
+      } else if (at < last && ordered) {
+        ordered = false;
+        settings.diags.emit<Diag::OutOfRange>(range, ModulesKey, "a list of stages in the model's order",
+                                              "`" + modules[last] + "` in a stage before that of `" + name + "`");
+      }
+      held[at] = true;
+      furthest = std::max(furthest, at);
+    }
+    last = furthest;
+  }
+  if (const size_t first = llvm::find(held, false) - held.begin(); first < held.size()) {
+    settings.diags.emit<Diag::MissingKey>(range, "`" + ModulesKey.str() + "`", modules[first])
+        .note(llvm::formatv("modules that no stage holds: {0}; the model would run without them", llvm::count(held, false)).str())
+        .note("not checked by this version");
+  }
+}
+
 void PipelineRules::checkMicrobatches(const Schedule &schedule, int64_t stages) {
   const int64_t batches = sizeOf(job, "microbatches");
   if (batches < 1) {
@@ -213,6 +260,7 @@ void PipelineRules::check() {
     settings.diags.emit<Diag::TiedAcrossStages>(place(Degree), job.family + "/" + job.flavour, pp)
         .help("nearest legal pipeline_parallel_degree: 1");
   }
+  checkModules();
   const Schedule *schedule = findSchedule();
   if (!schedule) {
     return;
