@@ -1,6 +1,7 @@
 // Folds: operations whose rule takes something from the call: reductions over a chosen dimension, einsum, dropout, and what
 // creates values from nothing. Their typing is the general rule's, or follows from what a kernel without an offset can know.
 #include "Typing.h"
+#include "shardc/IR/Text.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -11,11 +12,29 @@ const Attrs &attrsOf(const TypingContext &context) {
   return context.op.attrs.valid() ? context.module.attrs[context.op.attrs.index] : nothing;
 }
 
+// The one dimension of that name, whatever cuts it: `T` is `T@dp`, and `(b@dp l)` too if it is their product.
+static std::optional<uint32_t> dimNamed(const Type &t, llvm::StringRef name, const Module &module) {
+  std::optional<uint32_t> found;
+  for (uint32_t i = 0; i < t.dims.size(); ++i) {
+    Dim whole = t.dims[i];
+    for (Factor &f : whole.factors) {
+      f.atoms.clear();
+    }
+    if (print(whole, module) == name) {
+      if (found) {
+        return std::nullopt;
+      }
+      found = i;
+    }
+  }
+  return found;
+}
+
 std::optional<uint32_t> dimOption(const TypingContext &context, const Type &t, int64_t fallback) {
   int64_t d = fallback;
   if (std::optional<llvm::StringRef> text = attrsOf(context).option("dim")) {
     if (text->getAsInteger(10, d)) {
-      return std::nullopt;
+      return dimNamed(t, *text, context.module);
     }
   }
   int64_t n = int64_t(t.dims.size());
@@ -23,7 +42,9 @@ std::optional<uint32_t> dimOption(const TypingContext &context, const Type &t, i
   return d >= 0 && d < n ? std::optional<uint32_t>(uint32_t(d)) : std::nullopt;
 }
 
-Typed badDim() { return failed(FaultKind::BadAttribute, 0, 0, {}, {}, "`dim` must be a dimension of the operand"); }
+Typed badDim() {
+  return failed(FaultKind::BadAttribute, 0, 0, {}, {}, "`dim` must be the number or the name of one dimension of the operand");
+}
 
 Typed one(Type t) {
   Typed typed;

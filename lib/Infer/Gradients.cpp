@@ -61,6 +61,14 @@ private:
     Type gradient = t;
     Scale scale;
     bool sums = false, means = false;
+    if (const llvm::SmallVector<AtomId, 4> copies = replicatedOver(t); !copies.empty()) {
+      const std::string over = axes.describe(copies, module.view);
+      diags.emit<Diag::LossNotReady>(loss.range, name, print(t, module, module.view))
+          .note("it is replicated over `" + over + "`: a copy that each rank may use in its own way is no one loss")
+          .help("make what it is computed from invariant there: `I@" + (copies.size() > 1 ? "(" + over + ")" : over) + "`");
+      seed.faulty = true;
+      return;
+    }
     for (AtomId a : activeAtoms(t)) {
       const State s = stateOf(t, a);
       sums |= s == State::P;
@@ -81,6 +89,20 @@ private:
       diags.emit<Diag::LossKindDiffers>(loss.range, name, kindText(loss.kind), print(t, module, module.view));
     }
     seed = result.table.make(gradient, scale);
+  }
+
+  // What is not written is replicated; but not where another view names the ranks, nor over stages.
+  llvm::SmallVector<AtomId, 4> replicatedOver(const Type &t) const {
+    llvm::SmallVector<AtomId, 4> atoms;
+    for (uint32_t i = 0; i < axes.atoms().size(); ++i) {
+      const AtomId a{i};
+      const Atom &atom = axes.atom(a);
+      const uint32_t variant = usedVariant(t, atom.block, axes).value_or(0);
+      if (atom.size > 1 && atom.variant == variant && stateOf(t, a) == State::R && !axes.isStage(a)) {
+        atoms.push_back(a);
+      }
+    }
+    return atoms;
   }
 
   static llvm::StringRef kindText(LossKind k) {

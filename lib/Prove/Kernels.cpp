@@ -1,5 +1,6 @@
 // Kernels: what all of them share, and the look-up by name. See the header.
 #include "Kernels.h"
+#include "shardc/IR/Text.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace shardc {
@@ -18,7 +19,17 @@ const Kernel *findKernel(llvm::StringRef name) {
 
 std::optional<size_t> KernelCall::dimension(const Tensor &t, int64_t fallback) const {
   int64_t d = fallback;
-  if (const std::optional<llvm::StringRef> text = option("dim"); text && text->getAsInteger(10, d)) {
+  const std::optional<llvm::StringRef> text = option("dim");
+  if (text && text->getAsInteger(10, d)) {
+    // By name: the first that has it; the checker has seen that there is one only.
+    const llvm::ArrayRef<Dim> dims = !inTypes.empty() && inTypes[0] ? llvm::ArrayRef<Dim>(inTypes[0]->dims) : llvm::ArrayRef<Dim>();
+    for (d = 0; d < static_cast<int64_t>(dims.size()); ++d) {
+      Dim whole = dims[static_cast<size_t>(d)];
+      llvm::for_each(whole.factors, [](Factor &f) { f.atoms.clear(); });
+      if (print(whole, *module) == *text) {
+        return static_cast<size_t>(d);
+      }
+    }
     return std::nullopt;
   }
   const auto n = static_cast<int64_t>(t.dims.size());
