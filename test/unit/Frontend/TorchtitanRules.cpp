@@ -244,7 +244,8 @@ TEST_CASE("torchtitan rules: pipelines") {
       {"2026-08-10", Llama, 8, (pp2 + schedule + "DualPipeV --training.local_batch_size 3").c_str(), "schedule-microbatches `3`",
        "nearest legal number of micro-batches: 4"},
       {"2026-08-10", Llama, 8,
-       (pp2 + "--parallelism.module_fqns_per_model_part tok_embeddings,layers.0 layers.1 layers.2,norm,lm_head").c_str(),
+       (pp2 + "--parallelism.module_fqns_per_model_part tok_embeddings,layers.0 layers.1 layers.2,layers.3,layers.4,layers.5,norm,lm_head")
+           .c_str(),
        "stages-not-divisible `tok_embeddings,layers.0`", ""},
       {"2026-08-10", Llama, 8, (pp2 + "--parallelism.pipeline_parallel_schedule_csv x.csv").c_str(), "schedule-file `x.csv`", ""},
       {"2026-08-20", Llama, 8, (pp2 + "--training.disable_cuda_graphs --parallelism.num_pp_microbatches 0").c_str(), "out-of-range `0`",

@@ -49,7 +49,7 @@ TEST_CASE("without declared gradients a parameter's gradient is its dual") {
 }
 
 TEST_CASE("a loss that is a local mean starts at the number of ranks") {
-  CHECK(gradients("params: {w: \"f32[V, D]\"}\ninputs: {x: \"f32[T@dp, D]\", l: \"i64[T@dp]\"}\n"
+  CHECK(gradients("params: {w: \"f32[V, D] I@tp\"}\ninputs: {x: \"f32[T@dp, D] I@tp\", l: \"i64[T@dp]\"}\n"
                   "ops: [\"loss = cross_entropy(linear(x, w), l, reduction=mean)\"]\nloss: {value: loss, kind: local-mean}\n") ==
         "w: f32[V, D] P@dp *3");
 }
