@@ -85,6 +85,13 @@ public:
   }
 
   void finish() {
+    row.scale = gradient.scale;
+    // A repeated sum whose factor another rule takes back does no harm.
+    if (row.verdict == SyncVerdict::Repeated && row.scale.isOne()) {
+      row.verdict = SyncVerdict::Right;
+      row.atoms.clear();
+      row.rule = SourceRange();
+    }
     for (AtomId a : activeAtoms(gradient.type)) {
       const State s = stateOf(gradient.type, a);
       const bool unfinished = s == State::P || s == State::PAvg;
@@ -93,15 +100,9 @@ public:
         row.atoms.push_back(a);
       }
     }
-    row.scale = gradient.scale;
     if (row.verdict == SyncVerdict::Right && !row.scale.isOne()) {
       row.verdict = SyncVerdict::Scaled;
       row.rule = last;
-    }
-    // A repeated sum whose factor another rule takes back leaves a right gradient.
-    if (row.verdict == SyncVerdict::Repeated && row.scale.isOne()) {
-      row.verdict = SyncVerdict::Right;
-      row.atoms.clear();
     }
     row.synchronised = std::move(gradient.type);
   }

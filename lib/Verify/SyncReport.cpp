@@ -44,6 +44,9 @@ public:
       b.label(rule->decided, row.family + ": " + rule->decidedText + (row.verdict == SyncVerdict::Missing ? " only" : ""));
     }
     b.note("gradient `" + print(row.gradient->type, module, module.view) + "`; synchronised: " + row.sync);
+    if (const auto left = unfinished(row); row.verdict != SyncVerdict::Missing && !left.empty()) {
+      b.note("besides, it is still partial over `" + axes.describe(left, module.view) + "`, and nothing sums it");
+    }
     if (names.size() > 1) {
       std::string others;
       for (size_t i = 1; i < names.size() && i < 4; ++i) {
@@ -57,6 +60,17 @@ public:
   }
 
 private:
+  // What no rule has finished, whatever else is wrong.
+  static llvm::SmallVector<AtomId, 6> unfinished(const SyncRow &row) {
+    llvm::SmallVector<AtomId, 6> left;
+    for (AtomId a : row.synchronised ? activeAtoms(*row.synchronised) : llvm::SmallVector<AtomId, 8>()) {
+      if (isPartial(stateOf(*row.synchronised, a))) {
+        left.push_back(a);
+      }
+    }
+    return left;
+  }
+
   // The rule that is wrong, or the first one where none is, if something that the user wrote decided it.
   const SyncRule *decidedBy(const SyncRow &row) const {
     const SyncRule *found = nullptr;
