@@ -5,6 +5,7 @@
 #include "shardc/Frontend/Dialect.h"
 #include "Colossalai.h"
 #include "DeepSpeed.h"
+#include "Strategy.h"
 #include "Torchtitan.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -118,6 +119,9 @@ std::optional<Job> buildJob(const JobRequest &request, DiagnosticEngine &diags) 
     return std::nullopt;
   }
   std::optional<Job> job = dialect->build(request, config ? &*config : nullptr, *version, diags);
+  if (request.strategy && !Strategy::exists(*request.strategy, diags)) {
+    return std::nullopt;
+  }
   if (job && (!request.framework || !llvm::StringRef(request.framework->value).contains('@'))) {
     job->assumes.insert(job->assumes.begin(), "no version was named: the newest that reads this form is taken");
   }

@@ -34,6 +34,7 @@ public:
     if (const ConfigNode *inputs = reader.any("inputs")) {
       addInputs(*inputs);
     }
+    good &= reader.require("rules");
     if (const ConfigNode *rules = reader.sequence("rules")) {
       group(*rules, 0);
     }
@@ -218,22 +219,31 @@ private:
 
 } // namespace
 
-std::optional<Strategy> Strategy::read(const Job &job, DiagnosticEngine &diags) {
-  std::string shipped = "strategies/" + job.strategy + ".yaml";
-  if (!catalogFile(shipped) && !llvm::sys::fs::exists(job.strategy)) {
-    std::vector<llvm::StringRef> names;
-    for (const CatalogFile &file : catalogFiles()) {
-      llvm::StringRef name = file.path;
-      if (name.consume_front("strategies/") && name.consume_back(".yaml")) {
-        names.push_back(name);
-      }
+static std::string shippedPath(llvm::StringRef name) { return ("strategies/" + name + ".yaml").str(); }
+
+bool Strategy::exists(const Located<std::string> &name, DiagnosticEngine &diags) {
+  if (catalogFile(shippedPath(name.value)) || (llvm::sys::fs::exists(name.value) && !llvm::sys::fs::is_directory(name.value))) {
+    return true;
+  }
+  std::vector<llvm::StringRef> names;
+  for (const CatalogFile &file : catalogFiles()) {
+    llvm::StringRef shipped = file.path;
+    if (shipped.consume_front("strategies/") && shipped.consume_back(".yaml")) {
+      names.push_back(shipped);
     }
-    auto d = diags.emit<Diag::UnknownStrategy>({}, job.strategy);
-    llvm::StringRef near = nearest(job.strategy, names);
-    d.help(near.empty() ? "shipped are " + llvm::join(names, ", ") + "; write others as --strategy FILE"
-                        : "did you mean `" + near.str() + "`?");
+  }
+  auto d = diags.emit<Diag::UnknownStrategy>(name.range, name.value);
+  llvm::StringRef near = nearest(name.value, names);
+  d.help(near.empty() ? "shipped are " + llvm::join(names, ", ") + "; write others as --strategy FILE"
+                      : "did you mean `" + near.str() + "`?");
+  return false;
+}
+
+std::optional<Strategy> Strategy::read(const Job &job, DiagnosticEngine &diags) {
+  if (!exists({job.strategy, {}}, diags)) {
     return std::nullopt;
   }
+  const std::string shipped = shippedPath(job.strategy);
   std::optional<ConfigNode> root = readCatalogNode(catalogFile(shipped) ? shipped : job.strategy, {}, diags);
   if (!root) {
     return std::nullopt;

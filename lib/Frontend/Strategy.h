@@ -28,6 +28,8 @@ struct RuleState {
 
 class Strategy {
 public:
+  // Whether the name is that of a shipped strategy or a file. Reported at its place if not.
+  static bool exists(const Located<std::string> &name, DiagnosticEngine &diags);
   // Reads a shipped strategy by name or one on disk; rules whose conditions do not hold are left out.
   static std::optional<Strategy> read(const Job &job, DiagnosticEngine &diags);
 
