@@ -177,18 +177,13 @@ private:
     if (from != State::S || change.to.state != State::S) {
       return true;
     }
-    llvm::SmallVector<Factor, 4> ends(parts(source));
-    for (Factor f : parts(target)) {
-      f.atoms.append(change.atoms);
-      ends.push_back(std::move(f));
-    }
-    for (const Factor &f : ends) {
-      bool slots = f.origin.valid() || f.extent == Ragged;
-      if (!slots && !isEven(f, axes)) {
-        return fail(FaultKind::UnevenExchange, nameOf(f));
-      }
-    }
-    return true;
+    auto exchanges = [&](const Factor &f, llvm::ArrayRef<AtomId> arriving) {
+      const int64_t known = globalExtent(f) >= 0 ? globalExtent(f) : f.divisor;
+      const bool slots = f.origin.valid() || f.extent == Ragged;
+      return slots || known % (axes.product(f.atoms) * axes.product(arriving)) == 0 || fail(FaultKind::UnevenExchange, nameOf(f));
+    };
+    return llvm::all_of(parts(source), [&](const Factor &f) { return exchanges(f, {}); }) &&
+           llvm::all_of(parts(target), [&](const Factor &f) { return exchanges(f, change.atoms); });
   }
 
   bool leave() {
