@@ -21,16 +21,16 @@ std::string ratio(int64_t elements, int64_t bound) {
   return text;
 }
 
-std::string layoutText(const Grid &grid, const Layout &l) {
+// `reducer`: how addends are written.
+std::string layoutText(const Grid &grid, const Layout &l, llvm::StringRef reducer) {
+  const auto at = [](const std::string &digits) {
+    return digits.empty() ? "" : llvm::StringRef(digits).contains(',') ? "@(" + digits + ")" : "@" + digits;
+  };
   std::string text = "[";
   for (unsigned d = 0; d < grid.dims(); ++d) {
-    const std::string digits = grid.describe(l.dim(d));
-    const bool several = llvm::StringRef(digits).contains(',');
-    text += (d ? ", " : "") + std::to_string(grid.extents[d]);
-    text += digits.empty() ? "" : several ? "@(" + digits + ")" : "@" + digits;
+    text += (d ? ", " : "") + std::to_string(grid.extents[d]) + at(grid.describe(l.dim(d)));
   }
-  const std::string addends = grid.describe(l.partial);
-  return text + "]" + (addends.empty() ? "" : " P@(" + addends + ")");
+  return text + "]" + (l.partial ? " " + reducer.str() + at(grid.describe(l.partial)) : "");
 }
 
 std::string scaleText(const Step &s) {
@@ -98,6 +98,12 @@ void writeStep(Json &json, const Redistribution &plan, const Step &s) {
 void writePlanText(llvm::raw_ostream &out, const PlanReport &report) {
   const Redistribution &p = report.plan;
   out << print(report.from, report.module) << " -> " << print(report.to, report.module) << "  over " << p.grid.world << " ranks\n";
+  llvm::StringRef reducer = "P";
+  for (const Type *type : {&report.from, &report.to}) {
+    for (const auto &[atom, state] : type->states) {
+      reducer = state == State::PMax || state == State::PMin ? stateName(state) : reducer;
+    }
+  }
   Layout before = p.from;
   for (const Step &s : p.steps) {
     out << "  " << stepName(s.kind);
@@ -109,7 +115,7 @@ void writePlanText(llvm::raw_ostream &out, const PlanReport &report) {
     if (communicates(s.kind)) {
       out << ": " << s.elements * p.elementBytes << " bytes, " << llvm::format("%.1f us", s.time);
     }
-    out << "\n    " << layoutText(p.grid, before) << " -> " << layoutText(p.grid, s.after) << '\n';
+    out << "\n    " << layoutText(p.grid, before, reducer) << " -> " << layoutText(p.grid, s.after, reducer) << '\n';
     before = s.after;
   }
   if (p.steps.empty()) {

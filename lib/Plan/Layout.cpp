@@ -25,6 +25,17 @@ bool beginsWith(llvm::ArrayRef<uint8_t> word, llvm::ArrayRef<uint8_t> start) {
   return word.size() >= start.size() && word.take_front(start.size()) == start;
 }
 
+// The most ranges of one list that a range of the other meets; both are sorted and cover the same.
+int64_t mostParts(llvm::ArrayRef<Range> from, llvm::ArrayRef<Range> to) {
+  int64_t most = 0;
+  for (const Range &r : to) {
+    const auto *first = llvm::partition_point(from, [&](const Range &f) { return f.end <= r.begin; });
+    const auto *last = llvm::partition_point(from, [&](const Range &f) { return f.begin < r.end; });
+    most = std::max<int64_t>(most, last - first);
+  }
+  return most;
+}
+
 } // namespace
 
 DigitSet Layout::sharded(unsigned dims) const {
@@ -151,9 +162,29 @@ int64_t Grid::missing(const Layout &from, const Layout &to) const {
   return whole - common;
 }
 
+// What the ranks hold of a dimension, in order, without empty ranges.
+std::vector<Range> Grid::rangesOf(const Layout &l, unsigned dim) const {
+  std::vector<Range> ranges{{0, extents[dim]}};
+  for (uint8_t i : l.dim(dim)) {
+    std::vector<Range> next;
+    for (const Range &whole : ranges) {
+      for (int64_t c = 0; c < digits[i].size && whole.size() > 0; ++c) {
+        next.push_back(chunk(whole, digits[i].size, c, digits[i].balanced));
+      }
+    }
+    ranges = std::move(next);
+  }
+  llvm::erase_if(ranges, [](const Range &r) { return r.size() == 0; });
+  return ranges;
+}
+
 int64_t Grid::peers(const Layout &from, const Layout &to) const {
   if (!even) {
-    return product(from.sharded(dims())) - 1;
+    int64_t most = 1;
+    for (unsigned d = 0; d < dims(); ++d) {
+      most *= mostParts(rangesOf(from, d), rangesOf(to, d));
+    }
+    return std::max<int64_t>(0, most - (missing(from, to) == largestLocal(to) ? 0 : 1));
   }
   int64_t parts = 1;
   bool own = true; // a rank's own part is always among them

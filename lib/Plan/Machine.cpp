@@ -15,6 +15,9 @@ namespace {
 
 // The ranks of a group that share a node.
 int64_t together(const Grid &grid, DigitSet group, int64_t node) {
+  if (grid.world <= node) {
+    return grid.product(group);
+  }
   int64_t ranks = 1;
   for (unsigned i = 0; i < grid.digits.size(); ++i) {
     for (const auto &[size, stride] : grid.digits[i].parts) {
@@ -80,6 +83,14 @@ Machine readNode(const ConfigNode &node, DiagnosticEngine &diags) {
 }
 
 } // namespace
+
+DigitSet Machine::far(const Grid &grid) const {
+  DigitSet set = 0;
+  for (unsigned i = 0; i < grid.digits.size(); ++i) {
+    set |= together(grid, DigitSet(1) << i, node) < grid.digits[i].size ? DigitSet(1) << i : 0;
+  }
+  return set;
+}
 
 double Machine::ring(const Grid &grid, DigitSet group, int64_t rounds, int64_t bytes) const {
   const int64_t ranks = grid.product(group);

@@ -33,10 +33,15 @@ List listOf(DigitSet set) {
 
 class Mover {
 public:
-  Mover(const Grid &g, const Layout &f, const Layout &t, int64_t b, const Machine &m, const SearchOptions &o)
-      : grid(g), from(f), target(t), elementBytes(b), machine(m), options(o), local(g.largestLocal(f)) {}
+  Mover(const Grid &g, const Layout &f, const Layout &t, int64_t b, const Machine &m, const SearchOptions &o,
+        llvm::function_ref<void(const Step &)> v)
+      : grid(g), from(f), target(t), elementBytes(b), machine(m), options(o), visit(v), local(g.largestLocal(f)) {}
 
-  std::vector<Step> run(bool permutes) {
+  void run(Permutes permutes) {
+    if (permutes != Permutes::None) {
+      permute(permutes);
+      return;
+    }
     slices();
     for (unsigned d = 0; d < grid.dims(); ++d) {
       for (unsigned n = 1; n <= from.count[d]; ++n) {
@@ -48,10 +53,6 @@ public:
     if (options.exchange) {
       exchange();
     }
-    if (permutes && grid.even) {
-      permute(grid.product(from.partial));
-    }
-    return std::move(steps);
   }
 
 private:
@@ -85,7 +86,7 @@ private:
     case StepKind::Scale:
       break;
     }
-    steps.push_back(s);
+    visit(s);
   }
 
   void slices() {
@@ -171,7 +172,7 @@ private:
       Layout after = from;
       after.partial &= ~group;
       const int64_t n = grid.product(group);
-      add(StepKind::AllReduce, group, after, 2 * (local - local / n));
+      add(StepKind::AllReduce, group, after, (2 * (n - 1) * local + n - 1) / n);
       for (unsigned d = 0; d < grid.dims(); ++d) {
         forOrders(listOf(group), [&](llvm::ArrayRef<uint8_t> order) { toEnd(StepKind::ReduceScatter, after, d, order); });
       }
@@ -209,14 +210,16 @@ private:
     add(StepKind::Exchange, group, after, received(after));
   }
 
-  // Every layout whose dimensions are cut into as many parts, by any digits.
-  void permute(int64_t addends) {
+  // Every layout whose dimensions are cut into as many parts, by any digits; or by any of a node.
+  void permute(Permutes permutes) {
+    fixed = permutes == Permutes::Near ? machine.far(grid) : 0;
+    farDigits = permutes == Permutes::Far ? machine.far(grid) : 0;
     other.partial = 0;
     other.count.fill(0);
     for (auto &word : other.word) {
       word.fill(0);
     }
-    fillDim(0, 1, 0, addends);
+    fillDim(0, 1, 0, grid.product(from.partial));
   }
 
   void fillDim(unsigned dim, int64_t parts, DigitSet used, int64_t addends) {
@@ -230,7 +233,7 @@ private:
       return;
     }
     for (unsigned i = 0; i < grid.digits.size(); ++i) {
-      if (!(used >> i & 1) && wanted % (parts * grid.digits[i].size) == 0) {
+      if (!(used >> i & 1) && wanted % (parts * grid.digits[i].size) == 0 && stays(dim, i)) {
         other.append(dim, static_cast<uint8_t>(i));
         fillDim(dim, parts * grid.digits[i].size, used | DigitSet(1) << i, addends);
         other.word[dim][--other.count[dim]] = 0;
@@ -241,16 +244,27 @@ private:
   void choosePartial(unsigned first, int64_t parts, DigitSet chosen, DigitSet used, int64_t addends) {
     if (parts == addends) {
       other.partial = chosen;
-      if (!(other == from)) {
-        add(StepKind::Permute, changed(other), other, local);
+      const DigitSet group = changed(other);
+      const bool kept = (fixed & (group | (other.partial ^ from.partial))) == 0;
+      if (group && kept && (!farDigits || (group & farDigits))) {
+        add(StepKind::Permute, group, other, local);
       }
       return;
     }
     for (unsigned i = first; i < grid.digits.size(); ++i) {
-      if (!(used >> i & 1) && addends % (parts * grid.digits[i].size) == 0) {
+      const bool stayed = !(fixed >> i & 1) || (from.partial >> i & 1);
+      if (!(used >> i & 1) && stayed && addends % (parts * grid.digits[i].size) == 0) {
         choosePartial(i + 1, parts * grid.digits[i].size, chosen | DigitSet(1) << i, used, addends);
       }
     }
+  }
+
+  // A digit that is to stay may be put only where it stood, and nothing else there.
+  bool stays(unsigned dim, unsigned digit) const {
+    const unsigned p = other.count[dim];
+    const bool was = p < from.count[dim];
+    const bool here = was && from.word[dim][p] == digit;
+    return here || !(fixed >> digit & 1 || (was && fixed >> from.word[dim][p] & 1));
   }
 
   DigitSet changed(const Layout &after) const {
@@ -273,9 +287,11 @@ private:
   int64_t elementBytes;
   const Machine &machine;
   const SearchOptions &options;
+  llvm::function_ref<void(const Step &)> visit;
   int64_t local;
   Layout other;
-  std::vector<Step> steps;
+  DigitSet farDigits = 0;
+  DigitSet fixed = 0; // digits that a permute leaves where they are
 };
 
 } // namespace
@@ -324,9 +340,9 @@ Price priceOf(const Step &step, int64_t elementBytes, CostKind cost) {
   return {};
 }
 
-std::vector<Step> movesFrom(const Grid &grid, const Layout &from, const Layout &target, int64_t elementBytes, const Machine &machine,
-                            const SearchOptions &options, bool permutes) {
-  return Mover(grid, from, target, elementBytes, machine, options).run(permutes);
+void forMoves(const Grid &grid, const Layout &from, const Layout &target, int64_t elementBytes, const Machine &machine,
+              const SearchOptions &options, Permutes permutes, llvm::function_ref<void(const Step &)> visit) {
+  Mover(grid, from, target, elementBytes, machine, options, visit).run(permutes);
 }
 
 } // namespace shardc

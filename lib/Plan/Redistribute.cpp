@@ -14,6 +14,19 @@ constexpr size_t SearchedDigits = 8; // beyond: digits that stay together in bot
 
 using Factors = llvm::SmallVector<const Factor *, 4>;
 
+llvm::SmallVector<int64_t, 8> primeFactors(int64_t n) {
+  llvm::SmallVector<int64_t, 8> primes;
+  for (int64_t p = 2; p * p <= n; ++p) {
+    for (; n % p == 0; n /= p) {
+      primes.push_back(p);
+    }
+  }
+  if (n > 1) {
+    primes.push_back(n);
+  }
+  return primes;
+}
+
 class Builder {
 public:
   Builder(const Type &f, const Type &t, const Module &m, Redistribution &o, std::string &w)
@@ -122,23 +135,25 @@ private:
 
   bool varies(AtomId atom) const { return stateOf(from, atom) == State::V; }
 
+  // More prime digits than layouts can hold: atoms stay whole.
+  bool splits() const {
+    size_t primes = 0;
+    for (const Atom &atom : axes.atoms()) {
+      primes += primeFactors(atom.size).size();
+    }
+    return out.grid.even && primes <= MostDigits;
+  }
+
   void makeDigits() {
+    const bool split = splits();
+    merged = out.grid.even && !split;
     for (uint32_t i = 0; i < axes.atoms().size(); ++i) {
       const Atom &atom = axes.atom(AtomId(i));
       digitsOf.emplace_back();
       if (varies(AtomId(i))) {
         continue; // every coordinate is a world of its own
       }
-      llvm::SmallVector<int64_t, 8> sizes;
-      int64_t rest = atom.size;
-      for (int64_t p = 2; out.grid.even && p * p <= rest; ++p) {
-        for (; rest % p == 0; rest /= p) {
-          sizes.push_back(p);
-        }
-      }
-      if (rest > 1) {
-        sizes.push_back(rest);
-      }
+      const llvm::SmallVector<int64_t, 8> sizes = split ? primeFactors(atom.size) : llvm::SmallVector<int64_t, 8>{atom.size};
       int64_t stride = atom.stride * atom.size;
       for (unsigned part = 0; part < sizes.size(); ++part) {
         stride /= sizes[part];
@@ -286,7 +301,7 @@ std::optional<Redistribution> redistribute(const Type &from, const Type &to, con
   how.zeroFill = !builder.extremum;
   std::optional<Found> found = findPlan(out.grid, out.from, out.to, out.elementBytes, machine, how);
   if (!found) {
-    why = "no sequence of steps leads there";
+    why = "no sequence of these steps leads there without more memory; `--exchange allow` or `--memory any` may";
     return std::nullopt;
   }
   out.steps = std::move(found->steps);

@@ -12,8 +12,9 @@
 // where its price does not depend on which, all layouts of one local shape meet in a hub: in for the price, out for nothing.
 //
 // Why it ends, what it costs. Words are finite (1,631 on five digits and two dimensions, 11,743 on six), and every price is above
-// zero but those of keeping parts, which only add digits. Past `MostExpanded` layouts, or on more digits than fit a key, the plan
-// is: reduce, keep parts, exchange; it is then marked as perhaps not the best.
+// zero but those of keeping parts, which only add digits. A first search that believes the bound too much gives some plan, and the
+// second looks only at what can be cheaper; past `MostVisited` steps the first plan stands, marked as perhaps not the best. On more
+// digits than fit a key the plan is: reduce, exchange.
 #include "shardc/Plan/Search.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
@@ -24,7 +25,9 @@
 namespace shardc {
 namespace {
 
-constexpr size_t MostExpanded = 200'000;
+constexpr double Greed = 10;
+constexpr size_t MostGreedy = 300'000;
+constexpr size_t MostVisited = 400'000;
 constexpr unsigned KeyDigits = 8;
 constexpr int64_t UnevenRanks = 256; // counted one by one at every layout
 
@@ -46,10 +49,25 @@ Key keyOf(const Layout &l, const Grid &grid) {
   return key;
 }
 
+Layout layoutOf(Key key, const Grid &grid) {
+  Layout l;
+  for (uint8_t i = 0; i < grid.digits.size(); ++i) {
+    const Key place = key >> (8 * i + 4) & 15;
+    if (place == PartialPlace) {
+      l.partial |= DigitSet(1) << i;
+    } else if (place != 0) {
+      l.word[place - 1][key >> 8 * i & 15] = i;
+      ++l.count[place - 1];
+    }
+  }
+  return l;
+}
+
 struct Node {
   Price price;
   Key parent = 0;
-  Step step; // that led here
+  StepKind kind{}; // of the step that led here
+  bool known = false;
   bool closed = false;
 };
 
@@ -57,21 +75,26 @@ class Searcher {
 public:
   Searcher(const Grid &g, const Layout &f, const Layout &t, int64_t b, const Machine &m, const SearchOptions &o)
       : grid(g), from(f), to(t), elementBytes(b), machine(m), options(o),
-        cap(o.cap ? std::max(g.largestLocal(f), g.largestLocal(t)) : INT64_MAX), fromKey(keyOf(f, g)), toKey(keyOf(t, g)),
-        sharedHubs(o.cost != CostKind::Time || g.world <= m.node) {
+        cap(o.cap ? std::max(g.largestLocal(f), g.largestLocal(t)) : INT64_MAX), fromKey(keyOf(f, g)), toKey(keyOf(t, g)), far(m.far(g)) {
     for (const Protocol &p : m.protocols) {
       least = std::min(least, p.base + std::min(p.link, p.net));
       share = std::max(share, p.share);
     }
+    fastest = std::max(m.linkBandwidth, m.netBandwidth) * share;
   }
 
-  std::optional<Found> run() {
-    Node start;
-    start.step.after = from;
-    nodes.try_emplace(fromKey, start);
-    push(fromKey, start.price, from);
-    Found found;
-    while (!queue.empty() && found.expanded < MostExpanded) {
+  // `greed` above 1: a plan soon, perhaps not the best. `below`: only what is cheaper.
+  std::optional<Found> run(double greed, size_t mostVisited, std::optional<Price> below) {
+    nodes.clear();
+    hubs.clear();
+    queue = {};
+    weight = greed;
+    limit = below;
+    visited = 0;
+    exhausted = false;
+    nodes[fromKey].known = true;
+    push(fromKey, {}, grid.bound(from, to));
+    while (!queue.empty() && visited < mostVisited) {
       const Entry top = queue.top();
       queue.pop();
       Node &node = nodes[top.key];
@@ -80,18 +103,15 @@ public:
       }
       node.closed = true;
       if (top.key == toKey) {
-        found.price = node.price;
-        found.steps = path();
-        return found;
+        return Found{path(), node.price, weight == 1};
       }
-      ++found.expanded;
       expand(top.key);
     }
     exhausted = queue.empty();
     return std::nullopt;
   }
 
-  bool exhausted = false;
+  bool exhausted = false; // nothing is left to try
 
 private:
   struct Entry {
@@ -115,98 +135,111 @@ private:
     return to.partial || at.partial ? 0 : std::max<int64_t>(0, whole - common);
   }
 
-  Price toGo(const Layout &l) const { return toGo(grid.bound(l, to)); }
   Price toGo(int64_t elements) const {
     const double bytes = static_cast<double>(elements) * static_cast<double>(elementBytes);
+    const double some = elements ? 1.0 : 0.0;
     switch (options.cost) {
     case CostKind::Time:
-      return {elements ? least + bytes / (std::max(machine.linkBandwidth, machine.netBandwidth) * share) : 0, 0};
+      return {some * least + bytes / fastest, 0};
     case CostKind::Bytes:
-      return {bytes, elements ? 1.0 : 0.0};
+      return {bytes, some};
     case CostKind::Steps:
-      return {elements ? 1.0 : 0.0, bytes};
+      return {some, bytes};
     }
     return {};
   }
 
-  void push(Key key, const Price &price, const Layout &at) {
-    const Price estimate = price + toGo(at);
-    if (!capped || !(limit < estimate)) {
-      queue.push({estimate, price, key});
+  void push(Key key, const Price &price, int64_t missing) {
+    const Price rest = toGo(missing);
+    if (!limit || price + rest < *limit) {
+      queue.push({price + Price{rest.main * weight, rest.tie * weight}, price, key});
     }
   }
 
-  // All layouts of one local shape, or this one alone.
-  Key hubOf(Key key, const Layout &l) {
-    llvm::SmallVector<int64_t, 8> shape;
-    for (unsigned d = 0; d < grid.dims(); ++d) {
-      shape.push_back(grid.product(l.dim(d)));
+  void relax(Key parent, Key key, const Price &price, StepKind kind, int64_t missing) {
+    if (limit && !(price + toGo(missing) < *limit)) {
+      return;
     }
-    shape.push_back(grid.product(l.partial));
-    shape.push_back(sharedHubs ? 0 : static_cast<int64_t>(key));
-    return HubPlace << 60 | hubs.try_emplace(shape, hubs.size()).first->second;
+    Node &node = nodes[key];
+    if (node.known && !(price < node.price)) {
+      return;
+    }
+    // Closed nodes are opened again.
+    node = {price, parent, kind, true, false};
+    push(key, price, missing);
   }
 
   void expand(Key key) {
     const Node node = nodes[key];
-    const bool hub = key >> 60 == HubPlace;
-    const Layout at = node.step.after;
-    for (const Step &step : movesFrom(grid, at, to, elementBytes, machine, options, hub)) {
-      if (hub != (step.kind == StepKind::Permute)) {
-        continue;
-      }
-      const Price base = hub ? nodes[node.parent].price : node.price;
-      relax(hub ? node.parent : key, base + priceOf(step, elementBytes, options.cost), step);
+    if (key >> 60 == HubPlace) {
+      leaveHub(node, key >> 59 & 1 ? Permutes::Near : Permutes::Far);
+      return;
     }
-    if (!hub && grid.even) {
-      enterHub(key, at);
+    const Layout at = layoutOf(key, grid);
+    forMoves(grid, at, to, elementBytes, machine, options, Permutes::None, [&](const Step &step) { take(key, node.price, step); });
+    if (grid.even) {
+      for (Permutes permutes : {Permutes::Near, Permutes::Far}) {
+        enterHub(key, node.price, at, permutes);
+      }
     }
   }
 
-  // In for the least that leaving it can cost; which layout was left stands as the hub's parent.
-  void enterHub(Key key, const Layout &at) {
-    if (at.sharded(grid.dims()) == 0 && at.partial == 0) {
+  void take(Key parent, const Price &price, const Step &step) {
+    ++visited;
+    if (grid.largestLocal(step.after) <= cap) {
+      relax(parent, keyOf(step.after, grid), price + priceOf(step, elementBytes, options.cost), step.kind, grid.bound(step.after, to));
+    }
+  }
+
+  // All layouts of one local shape meet in a hub, in which the layout that was left stands as the parent; in a near one only those
+  // whose digits across nodes stand alike.
+  void enterHub(Key key, const Price &price, const Layout &at, Permutes permutes) {
+    if ((permutes == Permutes::Far ? far : grid.all() & ~far) == 0) {
       return;
     }
-    const Key hub = hubOf(key, at);
+    llvm::SmallVector<int64_t, 16> shape{static_cast<int64_t>(permutes)};
+    for (unsigned d = 0; d < grid.dims(); ++d) {
+      shape.push_back(grid.product(at.dim(d)));
+    }
+    shape.push_back(grid.product(at.partial));
+    for (unsigned i = 0; permutes == Permutes::Near && i < grid.digits.size(); ++i) {
+      shape.push_back(far >> i & 1 ? static_cast<int64_t>(key >> 8 * i & 255) : -1);
+    }
+    const Key hub = HubPlace << 60 | Key(permutes == Permutes::Near) << 59 | hubs.try_emplace(shape, hubs.size()).first->second;
     Step step;
     step.kind = StepKind::Permute;
-    step.after = at;
     step.elements = grid.largestLocal(at);
-    step.time = machine.pairwise(grid, 0, 1, step.elements * elementBytes);
-    const Price price = nodes[key].price + priceOf(step, elementBytes, options.cost);
-    Node &node = nodes[hub];
-    if (node.step.kind == StepKind::Permute && !(price < node.price)) {
-      return;
-    }
-    node = {price, key, step};
-    const Price estimate = price + toGo(missedAfterPermute(at));
-    if (!capped || !(limit < estimate)) {
-      queue.push({estimate, price, hub});
-    }
+    step.time = machine.pairwise(grid, permutes == Permutes::Near ? 0 : far, 1, step.elements * elementBytes);
+    relax(key, hub, price + priceOf(step, elementBytes, options.cost), StepKind::Permute, missedAfterPermute(at));
   }
 
-  void relax(Key parent, const Price &price, const Step &step) {
-    if (cap < grid.largestLocal(step.after)) {
-      return;
-    }
-    const Key key = keyOf(step.after, grid);
-    const auto [it, fresh] = nodes.try_emplace(key);
-    if (!fresh && !(price < it->second.price)) {
-      return;
-    }
-    if (key == toKey && (!capped || price < limit)) {
-      capped = true;
-      limit = price;
-    }
-    it->second = {price, parent, step};
-    push(key, price, step.after);
+  void leaveHub(const Node &hub, Permutes permutes) {
+    const Price price = nodes[hub.parent].price;
+    forMoves(grid, layoutOf(hub.parent, grid), to, elementBytes, machine, options, permutes,
+             [&](const Step &step) { take(hub.parent, price, step); });
   }
 
+  // The steps, found again from the layouts on the way.
   std::vector<Step> path() {
     std::vector<Step> steps;
     for (Key key = toKey; key != fromKey; key = nodes[key].parent) {
-      steps.push_back(nodes[key].step);
+      const Node &node = nodes[key];
+      const Layout before = layoutOf(node.parent, grid);
+      const Layout after = layoutOf(key, grid);
+      std::optional<Step> best;
+      const auto consider = [&](const Step &s) {
+        const bool better = !best || priceOf(s, elementBytes, options.cost) < priceOf(*best, elementBytes, options.cost);
+        if (s.kind == node.kind && s.after == after && better) {
+          best = s;
+        }
+      };
+      for (Permutes permutes : {Permutes::None, Permutes::Near, Permutes::Far}) {
+        if ((permutes == Permutes::None) != (node.kind == StepKind::Permute)) {
+          forMoves(grid, before, to, elementBytes, machine, options, permutes, consider);
+        }
+      }
+      assert(best && "a step that was taken is among the moves");
+      steps.push_back(*best);
     }
     std::reverse(steps.begin(), steps.end());
     return steps;
@@ -220,13 +253,15 @@ private:
   const SearchOptions &options;
   int64_t cap;
   Key fromKey, toKey;
-  bool sharedHubs;
+  DigitSet far;
   double least = 1e300; // of a step
   double share = 0;
-  bool capped = false; // some plan is known, of price `limit`
-  Price limit;
+  double fastest = 1;
+  double weight = 1;
+  std::optional<Price> limit;
+  size_t visited = 0;
   llvm::DenseMap<Key, Node> nodes;
-  std::map<llvm::SmallVector<int64_t, 8>, Key> hubs;
+  std::map<llvm::SmallVector<int64_t, 16>, Key> hubs;
   std::priority_queue<Entry> queue;
 };
 
@@ -237,15 +272,18 @@ std::optional<Found> directPlan(const Grid &grid, const Layout &from, const Layo
   found.best = false;
   Layout at = from;
   const auto apply = [&](llvm::function_ref<bool(const Step &)> wanted) {
-    for (const Step &step : movesFrom(grid, at, to, elementBytes, machine, options, false)) {
-      if (wanted(step)) {
-        at = step.after;
-        found.price = found.price + priceOf(step, elementBytes, options.cost);
-        found.steps.push_back(step);
-        return true;
+    std::optional<Step> first;
+    forMoves(grid, at, to, elementBytes, machine, options, Permutes::None, [&](const Step &step) {
+      if (!first && wanted(step)) {
+        first = step;
       }
+    });
+    if (first) {
+      at = first->after;
+      found.price = found.price + priceOf(*first, elementBytes, options.cost);
+      found.steps.push_back(*first);
     }
-    return false;
+    return first.has_value();
   };
   const DigitSet reduced = from.partial & ~to.partial;
   if (reduced) {
@@ -261,6 +299,11 @@ std::optional<Found> directPlan(const Grid &grid, const Layout &from, const Layo
   return at == to ? std::optional(std::move(found)) : std::nullopt;
 }
 
+bool withinCap(const Grid &grid, const Found &plan, const Layout &from, const Layout &to, const SearchOptions &options) {
+  const int64_t cap = std::max(grid.largestLocal(from), grid.largestLocal(to));
+  return !options.cap || llvm::all_of(plan.steps, [&](const Step &s) { return grid.largestLocal(s.after) <= cap; });
+}
+
 } // namespace
 
 std::optional<Found> findPlan(const Grid &grid, const Layout &from, const Layout &to, int64_t elementBytes, const Machine &machine,
@@ -268,14 +311,35 @@ std::optional<Found> findPlan(const Grid &grid, const Layout &from, const Layout
   if (from == to) {
     return Found();
   }
-  if (!grid.overlap && grid.digits.size() <= KeyDigits && (grid.even || grid.world <= UnevenRanks)) {
-    Searcher searcher(grid, from, to, elementBytes, machine, options);
-    std::optional<Found> found = searcher.run();
-    if (found || searcher.exhausted) {
-      return found;
+  std::optional<Found> direct = directPlan(grid, from, to, elementBytes, machine, options);
+  if (grid.overlap || grid.digits.size() > KeyDigits || !(grid.even || grid.world <= UnevenRanks)) {
+    return direct;
+  }
+  // Any plan first, by bytes, which lead straight to the target: what costs as much need not be looked at.
+  SearchOptions byBytes = options;
+  byBytes.cost = CostKind::Bytes;
+  Searcher first(grid, from, to, elementBytes, machine, byBytes);
+  std::optional<Found> some = first.run(Greed, MostGreedy, std::nullopt);
+  if (!some && first.exhausted) {
+    return std::nullopt;
+  }
+  if (some) {
+    some->price = {};
+    for (const Step &s : some->steps) {
+      some->price = some->price + priceOf(s, elementBytes, options.cost);
     }
   }
-  return directPlan(grid, from, to, elementBytes, machine, options);
+  Searcher searcher(grid, from, to, elementBytes, machine, options);
+  if (!some || (direct && withinCap(grid, *direct, from, to, options) && direct->price < some->price)) {
+    some = std::move(direct);
+  }
+  if (std::optional<Found> best = searcher.run(1, MostVisited, some ? std::optional(some->price) : std::nullopt)) {
+    return best;
+  }
+  if (some) {
+    some->best = searcher.exhausted;
+  }
+  return some;
 }
 
 } // namespace shardc

@@ -6,6 +6,8 @@
 #pragma once
 
 #include "shardc/IR/Types.h"
+#include <array>
+#include <vector>
 
 namespace shardc {
 
@@ -57,6 +59,7 @@ struct Grid {
   int64_t largestLocal(const Layout &l) const;
   int64_t kept(const Layout &from, const Layout &to, int64_t rank) const; // elements of `to` that the rank holds already
   int64_t missing(const Layout &from, const Layout &to) const;            // the most that a rank lacks
+  std::vector<Range> rangesOf(const Layout &l, unsigned dim) const;       // over all ranks, sorted, none empty
   // The most ranks that one rank must hear from where pieces go straight to their places.
   int64_t peers(const Layout &from, const Layout &to) const;
   // No plan lets every rank receive fewer elements (docs/plan.md, "The bound").

@@ -23,6 +23,8 @@ struct Machine {
   double netBandwidth = 1;
   llvm::SmallVector<Protocol, 3> protocols;
 
+  // Digits whose ranks are not all in one node.
+  DigitSet far(const Grid &grid) const;
   // Messages one after the other around a group, `bytes` received by each rank.
   double ring(const Grid &grid, DigitSet group, int64_t rounds, int64_t bytes) const;
   // `messages` straight from rank to rank.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "shardc/Plan/Machine.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace shardc {
 
@@ -49,14 +50,15 @@ struct Price {
 struct Found {
   std::vector<Step> steps;
   Price price;
-  bool best = true;    // nothing cheaper exists among the moves; false where the search was cut short
-  size_t expanded = 0; // layouts that were looked at
+  bool best = true; // nothing cheaper exists among the moves; false where the search was cut short
 };
 
-// Everything that one step can do to a layout, with its price; the search and the tests of it read the same list. A permute is
-// among the moves only if `permutes`.
-std::vector<Step> movesFrom(const Grid &grid, const Layout &from, const Layout &target, int64_t elementBytes, const Machine &machine,
-                            const SearchOptions &options, bool permutes);
+// The permutes alone: within nodes, or across them. Not in uneven grids, where shapes differ.
+enum class Permutes : uint8_t { None, Near, Far };
+
+// Everything that one step can do to a layout; the search and the tests of it read the same list.
+void forMoves(const Grid &grid, const Layout &from, const Layout &target, int64_t elementBytes, const Machine &machine,
+              const SearchOptions &options, Permutes permutes, llvm::function_ref<void(const Step &)> visit);
 Price priceOf(const Step &step, int64_t elementBytes, CostKind cost);
 
 // The digits that both layouts name must be at most 8 and, where cuts are uneven, the ranks at most 256; otherwise, and where

@@ -57,6 +57,14 @@ Mean overBound(llvm::ArrayRef<int64_t> mesh, llvm::ArrayRef<int64_t> extents, ll
   return mean;
 }
 
+std::vector<Step> allMoves(const Grid &grid, const Layout &from, const Layout &to, const Machine &machine, const SearchOptions &options) {
+  std::vector<Step> moves;
+  for (Permutes permutes : {Permutes::None, Permutes::Near, Permutes::Far}) {
+    forMoves(grid, from, to, 1, machine, options, permutes, [&](const Step &s) { moves.push_back(s); });
+  }
+  return moves;
+}
+
 } // namespace
 
 // All ordered pairs of {R, S0, S1} per axis; the limits are those of the reference search with the same steps.
@@ -119,7 +127,7 @@ TEST_CASE("no cheaper sequence of steps exists") {
         while (!queue.empty()) {
           const auto [at, price] = reached[queue.back()];
           queue.pop_back();
-          for (const Step &s : movesFrom(grid, at, to, 1, machine, options, true)) {
+          for (const Step &s : allMoves(grid, at, to, machine, options)) {
             const Price next = price + priceOf(s, 1, cost);
             auto *known = llvm::find_if(reached, [&](const auto &r) { return r.first == s.after; }).base();
             if (known == reached.data() + reached.size()) {
