@@ -51,12 +51,12 @@ Key keyOf(const Layout &l, const Grid &grid) {
 
 Layout layoutOf(Key key, const Grid &grid) {
   Layout l;
-  for (uint8_t i = 0; i < grid.digits.size(); ++i) {
+  for (unsigned i = 0; i < grid.digits.size(); ++i) {
     const Key place = key >> (8 * i + 4) & 15;
     if (place == PartialPlace) {
       l.partial |= DigitSet(1) << i;
     } else if (place != 0) {
-      l.word[place - 1][key >> 8 * i & 15] = i;
+      l.word[place - 1][key >> 8 * i & 15] = static_cast<uint8_t>(i);
       ++l.count[place - 1];
     }
   }
