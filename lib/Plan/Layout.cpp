@@ -72,10 +72,17 @@ int64_t Grid::product(llvm::ArrayRef<uint8_t> list) const {
   return total;
 }
 
+// Ranks that two digits cut in two ways count once.
 int64_t Grid::product(DigitSet set) const {
   int64_t total = 1;
+  llvm::SmallVector<int64_t, MostDigits> seen;
   for (unsigned i = 0; i < digits.size(); ++i) {
-    total *= set >> i & 1 ? digits[i].size : 1;
+    for (const auto &[size, stride] : digits[i].parts) {
+      if ((set >> i & 1) && !(overlap && llvm::is_contained(seen, stride))) {
+        total *= size;
+        seen.push_back(stride);
+      }
+    }
   }
   return total;
 }

@@ -44,6 +44,7 @@ public:
     if (!word(source, from, out.from) || !word(target, to, out.to)) {
       return refuse("the ranks fall into more than " + std::to_string(MostDigits) + " digits");
     }
+    dropIdle();
     mergeDigits();
     return out.grid.digits.size() <= MostDigits || refuse("the ranks fall into more than " + std::to_string(MostDigits) + " digits");
   }
@@ -213,6 +214,29 @@ private:
       }
     }
     return true;
+  }
+
+  // Where digits overlap, one that neither end uses would still tell the ranks of a group apart.
+  void dropIdle() {
+    for (unsigned i = out.grid.overlap ? static_cast<unsigned>(out.grid.digits.size()) : 0; i-- > 0;) {
+      const DigitSet used = out.from.sharded(out.grid.dims()) | out.to.sharded(out.grid.dims()) | out.from.partial | out.to.partial;
+      if (!(used >> i & 1) && overlapped(i)) {
+        out.grid.digits.erase(out.grid.digits.begin() + i);
+        drop(out.from, i);
+        drop(out.to, i);
+      }
+    }
+  }
+
+  bool overlapped(unsigned i) const {
+    for (unsigned j = 0; j < out.grid.digits.size(); ++j) {
+      for (const auto &part : out.grid.digits[j].parts) {
+        if (j != i && llvm::is_contained(out.grid.digits[i].parts, part)) {
+          return true;
+        }
+      }
+    }
+    return false;
   }
 
   // The digit that directly follows i in a layout, or the next one that is as idle; nothing if it has no follower.
