@@ -3,6 +3,7 @@
 #include "shardc/Emit/Json.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <set>
 
 namespace shardc {
 
@@ -10,7 +11,19 @@ namespace {
 
 constexpr size_t MostShown = 20; // refutations in text; JSON has all
 
-const char *verdictOf(const Proof &proof) { return proof.refutations.empty() ? proof.unable.empty() ? "proved" : "unable" : "refuted"; }
+const char *verdictOf(const Proof &proof) {
+  return !proof.refutations.empty() ? "refuted" : !proof.unable.empty() ? "unable" : proof.gradientsRight() ? "proved" : "refuted";
+}
+
+// Parameters of modules alike are one line: their numbers become `*`.
+std::string starred(llvm::StringRef path) {
+  llvm::SmallVector<llvm::StringRef, 8> parts;
+  path.split(parts, '.');
+  for (llvm::StringRef &part : parts) {
+    part = !part.empty() && llvm::all_of(part, llvm::isDigit) ? llvm::StringRef("*") : part;
+  }
+  return llvm::join(parts, ".");
+}
 
 std::string placeOf(SourceRange range, const SourceManager &sources) {
   if (!range.valid()) {
@@ -25,9 +38,14 @@ std::string ratioText(const ParameterProof &p) {
     return "no gradient";
   }
   if (p.synced) {
-    return p.synced->text() + " of the true gradient";
+    return (p.claimed.empty() ? p.synced->text() : p.claimed) + " of the true gradient";
   }
   return p.mean ? "each rank wrong, their mean " + p.mean->text() + " of the true gradient" : "no multiple of the true gradient";
+}
+
+// The factor that the checker gives in the job's own sizes, where they are others.
+std::string realText(const ParameterProof &p) {
+  return p.claimed.empty() || p.real.empty() || p.real == p.claimed ? "" : "; in the job's sizes " + p.real;
 }
 
 // A polynomial identity of low degree that does not hold passes with at most degree / 2^61 per element; keyed functions
@@ -57,10 +75,21 @@ void writeProofText(llvm::raw_ostream &out, llvm::StringRef job, const Proof &pr
       out << "  --> " << place << '\n';
     }
   }
+  std::set<std::string> said;
   for (const ParameterProof &p : proof.parameters) {
-    if (proof.synchronised && (!p.synced || !p.synced->isOne())) {
-      out << "gradient: `" << p.path << "`: " << ratioText(p) << " after synchronisation\n";
+    if (proof.synchronised && (p.judged || p.none) && (!p.synced || !p.synced->isOne())) {
+      std::string line = "gradient: `" + starred(p.path) + "`: " + ratioText(p) + " after synchronisation" + realText(p) + "\n";
+      if (said.insert(line).second) {
+        out << line;
+      }
     }
+  }
+  if (!proof.shrunk.empty()) {
+    out << "shrunk: ";
+    for (const ShrunkSize &s : proof.shrunk) {
+      out << (&s == &proof.shrunk.front() ? "" : ", ") << s.name << ' ' << s.from << " -> " << s.to;
+    }
+    out << '\n';
   }
   out << job << ": " << verdictOf(proof) << ": " << proof.compared << " values on " << proof.ranks << " ranks, " << proof.elements
       << " elements; a wrong one passes with probability at most " << chance(proof.elements) << '\n';
@@ -76,6 +105,15 @@ void writeProofJson(llvm::raw_ostream &out, llvm::StringRef job, const Proof &pr
     json.attribute("values", proof.compared);
     json.attribute("elements", proof.elements);
     json.attribute("unable", jsonText(proof.unable));
+    json.attributeArray("shrunk", [&] {
+      for (const ShrunkSize &s : proof.shrunk) {
+        json.object([&] {
+          json.attribute("name", jsonText(s.name));
+          json.attribute("from", s.from);
+          json.attribute("to", s.to);
+        });
+      }
+    });
     json.attributeArray("refutations", [&] {
       for (const Refutation &r : proof.refutations) {
         json.object([&] {
@@ -92,6 +130,9 @@ void writeProofJson(llvm::raw_ostream &out, llvm::StringRef job, const Proof &pr
           json.attribute("name", jsonText(p.path));
           json.attribute("scale", p.ratio ? llvm::json::Value(p.ratio->text()) : llvm::json::Value(nullptr));
           json.attribute("synchronised", p.synced ? llvm::json::Value(p.synced->text()) : llvm::json::Value(nullptr));
+          json.attribute("checker", verdictName(p.verdict));
+          json.attribute("formula", p.claimed.empty() ? llvm::json::Value(nullptr) : llvm::json::Value(p.claimed));
+          json.attribute("real", p.real.empty() ? llvm::json::Value(nullptr) : llvm::json::Value(p.real));
           json.attribute("mean", p.mean ? llvm::json::Value(p.mean->text()) : llvm::json::Value(nullptr));
         });
       }

@@ -123,6 +123,30 @@ bool loadFlavour(const Located<std::string> &model, Job &job, DiagnosticEngine &
 
 } // namespace
 
+std::optional<int64_t> valueOf(const DerivedSize &size, const Job &job) {
+  SourceManager sources;
+  DiagnosticEngine ignored(sources);
+  NumberOf number = [&](llvm::StringRef name) -> std::optional<int64_t> {
+    auto it = job.sizes.find(name.str());
+    return it == job.sizes.end() ? std::nullopt : std::optional(it->second.value);
+  };
+  return evaluate(size.term.value, size.term.range, number, ignored);
+}
+
+std::vector<DerivedSize> derivedSizes(const Job &job, DiagnosticEngine &diags) {
+  std::optional<ConfigNode> root = readCatalogNode(familyPath(job.family), {}, diags);
+  std::optional<ModelHead> head = root ? readModelHead(std::move(*root), diags) : std::nullopt;
+  std::vector<DerivedSize> out;
+  for (const auto &[name, term] : head ? head->sizes : decltype(head->sizes)()) {
+    DerivedSize size{name.value, term, namesIn(term.value)};
+    auto it = job.sizes.find(name.value);
+    if (!size.from.empty() && it != job.sizes.end() && valueOf(size, job) == it->second.value) {
+      out.push_back(std::move(size));
+    }
+  }
+  return out;
+}
+
 bool loadModel(const Located<std::string> &model, Job &job, DiagnosticEngine &diags) {
   llvm::StringRef text = model.value;
   if (text.ends_with(".json")) {

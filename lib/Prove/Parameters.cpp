@@ -72,6 +72,8 @@ void Execution::judgeParameters(Frame &root) {
   SourceManager sources;
   DiagnosticEngine discarded(sources);
   const std::vector<ParamGradient> claims = inferGradients(typed, discarded);
+  // Behind a gradient that the checker finds wrong it goes on as if that were mended: it claims nothing of this program.
+  const bool claimed = !discarded.hasErrors();
   std::map<std::pair<uint32_t, uint32_t>, std::vector<const ParamGradient *>> known;
   for (const ParamGradient &c : claims) {
     known[{c.instance, c.param.index}].push_back(&c);
@@ -87,8 +89,31 @@ void Execution::judgeParameters(Frame &root) {
     for (const ParamGradient *c : list) {
       claim = c->path == name ? c : claim;
     }
-    judgeParameter(frame, v, claim && claim->gradient ? &*claim->gradient : nullptr);
+    judgeParameter(frame, v, claimed && claim && claim->gradient ? &*claim->gradient : nullptr);
+    if (claimed && claim && module.sync) {
+      compareVerdict(frame, v, shardc::synchronise(typed, {*claim}, &*module.sync).front());
+    }
   });
+}
+
+// Both roads on a synchronised gradient. What the checker calls right must be the true one; a factor that it gives must be
+// the factor. What it leaves open (a missing reduction, which ranks differ by) only has to be wrong.
+void Execution::compareVerdict(const Frame &frame, ValueId v, const SyncRow &row) {
+  ParameterProof &p = proof.parameters.back();
+  p.verdict = row.verdict;
+  const bool factor = row.verdict == SyncVerdict::Right || row.verdict == SyncVerdict::Scaled || row.verdict == SyncVerdict::Repeated;
+  if (!factor || p.none || !p.judged || proof.cut) {
+    return;
+  }
+  p.claimed = row.scale.describe(module.axes, module.view);
+  if (p.synced != row.scale.value) {
+    refute(frame, v,
+           "the checker gives " + p.claimed + " of the true gradient after synchronisation, the run " +
+               (p.synced ? p.synced->text()
+                : p.mean ? "another on each rank, their mean " + p.mean->text()
+                         : "no multiple of it"),
+           true);
+  }
 }
 
 // After synchronisation each rank holds its part of the gradient; or else the mean over the ranks of a part is it.
@@ -159,6 +184,7 @@ void Execution::judgeParameter(const Frame &frame, ValueId v, const Gradient *cl
     }
   }
   if (module.sync && synchronise(result.path, g, t)) {
+    result.judged = true;
     compareSynced(g, whole, t, result);
   }
   proof.parameters.push_back(std::move(result));
@@ -176,8 +202,9 @@ bool Execution::synchronise(const std::string &path, Spread &g, const Type &type
       if (!takes || !done.insert(rule.step).second) {
         continue;
       }
-      llvm::SmallVector<AtomId, 6> over; // stages run as one program, which has added what they share
-      llvm::copy_if(rule.over, std::back_inserter(over), [&](AtomId a) { return !llvm::is_contained(family.tiedOver, a); });
+      // One stage runs, with the whole model on it: what several stages would add up is already added.
+      llvm::SmallVector<AtomId, 6> over;
+      llvm::copy_if(rule.over, std::back_inserter(over), [&](AtomId a) { return !module.axes.isStage(a); });
       if (rule.op != SyncOp::None && !over.empty()) {
         Spread next;
         std::string error;

@@ -87,21 +87,14 @@ std::optional<Module> moduleOfGraph(const ConfigNode &root, const Request &reque
 std::optional<Module> moduleOfRequest(const JobRequest &request, JobRun &run, Report &known) {
   // The framework's own meaning of the config, for the stated version, with its own rules checked. From here on no code
   // knows which framework wrote the job.
-  const std::optional<Job> job = buildJob(request, run.diags);
-  if (!job) {
+  run.job = buildJob(request, run.diags);
+  if (!run.job) {
     return std::nullopt;
   }
-  known.assumes = job->assumes;
-  known.unchecked = job->unchecked;
-  // The model as a program, with the strategy's layouts in it. Beyond this point every value has a shape.
-  std::optional<Module> module = buildModule(*job, run.diags);
-  if (module) {
-    // What the framework does to gradients outside of it.
-    addSync(*job, request.sync.get(), *module, run.diags);
-    // What each rank keeps of the optimizer's state.
-    addStorage(*job, *module, run.diags);
-  }
-  return module;
+  known.assumes = run.job->assumes;
+  known.unchecked = run.job->unchecked;
+  run.sync = request.sync;
+  return programOf(*run.job, run.sync.get(), run.diags);
 }
 
 std::optional<Module> buildProgram(const Word *file, const Options &options, const Request &given, JobRun &run, Report &known) {
@@ -158,6 +151,18 @@ bool isUnreadable(const JobRun &run, const Request &request) {
 }
 
 } // namespace
+
+std::optional<Module> programOf(const Job &job, const ConfigNode *sync, DiagnosticEngine &diags) {
+  // The model as a program, with the strategy's layouts in it. Beyond this point every value has a shape.
+  std::optional<Module> module = buildModule(job, diags);
+  if (module) {
+    // What the framework does to gradients outside of it.
+    addSync(job, sync, *module, diags);
+    // What each rank keeps of the optimizer's state.
+    addStorage(job, *module, diags);
+  }
+  return module;
+}
 
 bool runJob(const Word *file, const Options &options, JobRun &run) {
   run.name = file ? file->text : options.model ? options.model->text : options.config ? options.config->text : "job";

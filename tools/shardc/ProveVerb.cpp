@@ -3,6 +3,7 @@
 #include "Verbs.h"
 #include "shardc/Emit/Diagnostics.h"
 #include "shardc/Emit/Prove.h"
+#include "shardc/Prove/Shrink.h"
 #include <unistd.h>
 
 namespace shardc {
@@ -47,6 +48,42 @@ int provePrograms(const Options &options, Streams &streams, uint64_t count, uint
   return report.unsound.empty() ? ExitOk : ExitBug;
 }
 
+// The job as it runs: small where its sizes can be chosen. `why` says why it cannot.
+std::optional<TypedModule> smallProgram(const JobRun &run, InferOptions options, std::vector<ShrunkSize> &shrunk, std::string &why) {
+  std::optional<SmallJob> small = shrinkJob(*run.job, *run.typed, why);
+  if (!small) {
+    why = "no small size was found for " + why;
+    return std::nullopt;
+  }
+  SourceManager sources;
+  DiagnosticEngine diags(sources);
+  std::optional<Module> module = programOf(small->job, run.sync.get(), diags);
+  if (!module) {
+    why = "the small job is none: " + (diags.all().empty() ? "" : diags.all().front().message);
+    return std::nullopt;
+  }
+  shrunk = std::move(small->axes);
+  llvm::append_range(shrunk, small->sizes);
+  llvm::append_range(shrunk, dropRepeats(*module));
+  std::optional<TypedModule> typed = infer(std::move(*module), options, diags);
+  if (diags.hasErrors() || !sameLayouts(*run.typed, *typed, why)) {
+    why = "the small job has other layouts: " + (diags.hasErrors() ? diags.all().front().message : why);
+    return std::nullopt;
+  }
+  return typed;
+}
+
+// What the checker says of the job in its real sizes.
+void addRealScales(const TypedModule &real, Proof &proof) {
+  SourceManager sources;
+  DiagnosticEngine ignored(sources);
+  const std::vector<SyncRow> rows = synchronise(real, inferGradients(real, ignored), real.module.sync ? &*real.module.sync : nullptr);
+  for (ParameterProof &p : proof.parameters) {
+    const auto row = llvm::find_if(rows, [&](const SyncRow &r) { return matchesPattern(p.path, r.parameters); });
+    p.real = row == rows.end() ? "" : row->scale.describe(real.module.axes, real.module.view);
+  }
+}
+
 // Where both roads say the same about synchronisation it is the job that is wrong, otherwise it is this program.
 int proofCode(const Proof &proof, const JobRun &run, FailOn failOn) {
   if (!proof.refutations.empty()) {
@@ -55,9 +92,7 @@ int proofCode(const Proof &proof, const JobRun &run, FailOn failOn) {
   if (!proof.unable.empty()) {
     return ExitUnreadable;
   }
-  const bool wrong = llvm::any_of(
-      proof.parameters, [&](const ParameterProof &p) { return proof.synchronised && !p.none && (!p.synced || !p.synced->isOne()); });
-  return wrong ? ExitFindings : exitCode(run, failOn);
+  return proof.gradientsRight() ? exitCode(run, failOn) : ExitFindings;
 }
 
 } // namespace
@@ -89,12 +124,23 @@ int proveVerb(const Options &options, Streams &streams) {
     return exitCode(run, options.failOn);
   }
   Proof proof;
-  const std::optional<int64_t> elements = proofElements(*run.typed);
-  if (!elements || *elements > MostElements) {
+  std::vector<ShrunkSize> shrunk;
+  std::optional<TypedModule> small;
+  if (run.job) {
+    InferOptions inferOptions;
+    inferOptions.reshard = options.reshard;
+    small = smallProgram(run, inferOptions, shrunk, proof.unable);
+  }
+  const TypedModule &typed = small ? *small : *run.typed;
+  const std::optional<int64_t> elements = proofElements(typed);
+  if (run.job && !small) {
+  } else if (!elements || *elements > MostElements) {
     proof.unable = "the job is too large to be run exactly; describe it with smaller sizes and fewer ranks";
   } else {
-    proof = prove(*run.typed, {seed, run.typed->module.loss.has_value() || options.phase == std::nullopt});
+    proof = prove(typed, {seed, run.typed->module.loss.has_value() || options.phase == std::nullopt});
+    addRealScales(*run.typed, proof);
   }
+  proof.shrunk = std::move(shrunk);
   if (options.format == Format::Json) {
     writeProofJson(streams.out, run.name, proof, run.sources);
   } else {

@@ -5,7 +5,7 @@
 // a job is made small before it comes here.
 #pragma once
 
-#include "shardc/Infer/Gradients.h"
+#include "shardc/Verify/Sync.h"
 
 namespace shardc {
 
@@ -31,10 +31,22 @@ struct ParameterProof {
   std::optional<Rational> synced; // after it, on every rank alike
   std::optional<Rational> mean;   // where the ranks differ: their mean after synchronisation
   bool none = false;              // no gradient reaches it
+  bool judged = false;            // a family of the framework's rules has it
+  // What the checker says of the synchronised gradient, its factor in sizes of axes, and the same in the job's real sizes.
+  SyncVerdict verdict = SyncVerdict::Unchecked;
+  std::string claimed, real;
   SourceRange range;
 };
 
+// What was made small for the run.
+struct ShrunkSize {
+  std::string name;
+  int64_t from = 0;
+  int64_t to = 0;
+};
+
 struct Proof {
+  std::vector<ShrunkSize> shrunk;
   std::vector<Refutation> refutations; // in order of execution
   std::vector<ParameterProof> parameters;
   std::string unable; // why it could not run, or could not run to the end; "" if it did
@@ -46,6 +58,10 @@ struct Proof {
   int64_t ranks = 0;
   int64_t compared = 0; // values, forward and gradients
   int64_t elements = 0; // of all of them on all ranks
+  // Every synchronised gradient is the true one, as far as a rule takes it.
+  bool gradientsRight() const {
+    return llvm::all_of(parameters, [](const ParameterProof &p) { return !p.judged || (p.synced && p.synced->isOne()); });
+  }
   bool holds() const { return refutations.empty() && unable.empty(); }
 };
 
