@@ -83,6 +83,13 @@ void writeProofText(llvm::raw_ostream &out, llvm::StringRef job, const Proof &pr
         out << line;
       }
     }
+    if (p.normTaken && (!p.norm || !p.norm->isOne())) {
+      const std::string how = p.norm ? "its squares are counted " + p.norm->text() + " times" : "not all of its squares are counted";
+      std::string line = "clip norm: `" + starred(p.path) + "`: " + how + "\n";
+      if (said.insert(line).second) {
+        out << line;
+      }
+    }
   }
   if (!proof.shrunk.empty()) {
     out << "shrunk: ";
@@ -133,6 +140,7 @@ void writeProofJson(llvm::raw_ostream &out, llvm::StringRef job, const Proof &pr
           json.attribute("checker", verdictName(p.verdict));
           json.attribute("formula", p.claimed.empty() ? llvm::json::Value(nullptr) : llvm::json::Value(p.claimed));
           json.attribute("real", p.real.empty() ? llvm::json::Value(nullptr) : llvm::json::Value(p.real));
+          json.attribute("norm", p.norm ? llvm::json::Value(p.norm->text()) : llvm::json::Value(nullptr));
           json.attribute("mean", p.mean ? llvm::json::Value(p.mean->text()) : llvm::json::Value(nullptr));
         });
       }

@@ -68,6 +68,7 @@ private:
   void compareSynced(const Spread &g, const Tensor &whole, const Type &t, ParameterProof &result);
   void judgeParameter(const Frame &frame, ValueId v, const Gradient *claimed);
   void compareVerdict(const Frame &frame, ValueId v, const SyncRow &row);
+  void compareNorm(const Frame &frame, ValueId v, const SyncRow &row);
   bool synchronise(const std::string &path, Spread &g, const Type &type);
 
   const Type *typeOf(const Frame &f, ValueId v) const {

@@ -91,7 +91,9 @@ void Execution::judgeParameters(Frame &root) {
     }
     judgeParameter(frame, v, claimed && claim && claim->gradient ? &*claim->gradient : nullptr);
     if (claimed && claim && module.sync) {
-      compareVerdict(frame, v, shardc::synchronise(typed, {*claim}, &*module.sync).front());
+      const SyncRow row = shardc::synchronise(typed, {*claim}, &*module.sync).front();
+      compareVerdict(frame, v, row);
+      compareNorm(frame, v, row);
     }
   });
 }
@@ -113,6 +115,47 @@ void Execution::compareVerdict(const Frame &frame, ValueId v, const SyncRow &row
                 : p.mean ? "another on each rank, their mean " + p.mean->text()
                          : "no multiple of it"),
            true);
+  }
+}
+
+// The clip norm as ranks really add it up: of rank 0's group over the norm's axes each rank gives the squares of what it keeps,
+// copies over `once` give nothing. Where a framework shards gradients, any partition of the elements will do.
+void Execution::compareNorm(const Frame &frame, ValueId v, const SyncRow &row) {
+  ParameterProof &p = proof.parameters.back();
+  const SyncFamily *family = row.familyIndex ? &module.sync->families[*row.familyIndex] : nullptr;
+  const Axes &axes = module.axes;
+  bool variants = false;
+  for (uint32_t b = 0; b < axes.blockCount(); ++b) {
+    variants |= axes.variantCount(b) > 1;
+  }
+  if (!family || !family->norm || !p.synced || p.synced->num == 0 || row.verdict != SyncVerdict::Right || proof.cut || variants) {
+    return;
+  }
+  const Type &t = *typeOf(frame, v);
+  const Tensor &whole = *frame.wholeGrads[v.index];
+  const llvm::SmallVector<AtomId, 8> distinct = distinctOver(row, axes);
+  Element counted = 0;
+  for (int64_t rank : ranks.list) {
+    bool adds = true;
+    for (size_t i = 0; i < axes.atoms().size(); ++i) {
+      const AtomId a(i);
+      const bool copy = llvm::is_contained(family->norm->once, a) && !llvm::is_contained(distinct, a);
+      adds &= axes.isStage(a) || axes.coordinate(rank, a) == 0 || (llvm::is_contained(family->norm->over, a) && !copy);
+    }
+    const std::optional<Tensor> part = adds ? cut(whole, t, rank, axes) : std::nullopt;
+    const int64_t shards = axes.product(row.shardedOver);
+    for (size_t e = 0; part && e < part->data.size(); ++e) {
+      const bool kept = static_cast<int64_t>(e) % shards == axes.coordinate(rank, row.shardedOver);
+      counted = kept ? add(counted, multiply(part->data[e], part->data[e])) : counted;
+    }
+  }
+  p.normTaken = true;
+  p.norm = asRational(multiply(counted, inverse(dot(whole.data.data(), whole.data.data(), whole.data.size()))));
+  SourceManager sources;
+  DiagnosticEngine findings(sources);
+  reportNorm(typed, {row}, findings);
+  if (findings.all().empty() && (!p.norm || !p.norm->isOne())) {
+    refute(frame, v, "the clip norm does not count each element once, which the checker does not say", true);
   }
 }
 

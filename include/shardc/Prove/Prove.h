@@ -30,6 +30,8 @@ struct ParameterProof {
   std::optional<Rational> ratio;  // before synchronisation, summed (or as it stands) by its inferred type
   std::optional<Rational> synced; // after it, on every rank alike
   std::optional<Rational> mean;   // where the ranks differ: their mean after synchronisation
+  std::optional<Rational> norm;   // how often the clip norm counts its squares; nothing where it counts some and others not
+  bool normTaken = false;         // there is such a norm, and the gradient is right
   bool none = false;              // no gradient reaches it
   bool judged = false;            // a family of the framework's rules has it
   // What the checker says of the synchronised gradient, its factor in sizes of axes, and the same in the job's real sizes.
@@ -58,9 +60,11 @@ struct Proof {
   int64_t ranks = 0;
   int64_t compared = 0; // values, forward and gradients
   int64_t elements = 0; // of all of them on all ranks
-  // Every synchronised gradient is the true one, as far as a rule takes it.
+  // Every synchronised gradient is the true one, as far as a rule takes it, and is counted once.
   bool gradientsRight() const {
-    return llvm::all_of(parameters, [](const ParameterProof &p) { return !p.judged || (p.synced && p.synced->isOne()); });
+    return llvm::all_of(parameters, [](const ParameterProof &p) {
+      return (!p.judged || (p.synced && p.synced->isOne())) && (!p.normTaken || (p.norm && p.norm->isOne()));
+    });
   }
   bool holds() const { return refutations.empty() && unable.empty(); }
 };
