@@ -67,7 +67,7 @@ private:
   void judgeParameters(Frame &root);
   void compareSynced(const Spread &g, const Tensor &whole, const Type &t, ParameterProof &result);
   void judgeParameter(const Frame &frame, ValueId v, const Gradient *claimed);
-  void compareVerdict(const Frame &frame, ValueId v, const SyncRow &row);
+  void compareVerdict(const Frame &frame, ValueId v, const SyncRow &row, bool claimed);
   void compareNorm(const Frame &frame, ValueId v, const SyncRow &row);
   bool synchronise(const std::string &path, Spread &g, const Type &type);
 

@@ -90,9 +90,9 @@ void Execution::judgeParameters(Frame &root) {
       claim = c->path == name ? c : claim;
     }
     judgeParameter(frame, v, claimed && claim && claim->gradient ? &*claim->gradient : nullptr);
-    if (claimed && claim && module.sync) {
+    if (claim && module.sync) {
       const SyncRow row = shardc::synchronise(typed, {*claim}, &*module.sync).front();
-      compareVerdict(frame, v, row);
+      compareVerdict(frame, v, row, claimed);
       compareNorm(frame, v, row);
     }
   });
@@ -100,17 +100,19 @@ void Execution::judgeParameters(Frame &root) {
 
 // Both roads on a synchronised gradient. What the checker calls right must be the true one; a factor that it gives must be
 // the factor. What it leaves open (a missing reduction, which ranks differ by) only has to be wrong.
-void Execution::compareVerdict(const Frame &frame, ValueId v, const SyncRow &row) {
+void Execution::compareVerdict(const Frame &frame, ValueId v, const SyncRow &row, bool claimed) {
   ParameterProof &p = proof.parameters.back();
   p.verdict = row.verdict;
   const bool factor = row.verdict == SyncVerdict::Right || row.verdict == SyncVerdict::Scaled || row.verdict == SyncVerdict::Repeated;
   if (!factor || p.none || !p.judged || proof.cut) {
     return;
   }
-  p.claimed = row.scale.describe(module.axes, module.view);
-  if (p.synced != row.scale.value) {
+  const std::string claim = row.scale.describe(module.axes, module.view);
+  if (p.synced == row.scale.value) {
+    p.claimed = claim;
+  } else if (claimed) {
     refute(frame, v,
-           "the checker gives " + p.claimed + " of the true gradient after synchronisation, the run " +
+           "the checker gives " + claim + " of the true gradient after synchronisation, the run " +
                (p.synced ? p.synced->text()
                 : p.mean ? "another on each rank, their mean " + p.mean->text()
                          : "no multiple of it"),
@@ -128,7 +130,7 @@ void Execution::compareNorm(const Frame &frame, ValueId v, const SyncRow &row) {
   for (uint32_t b = 0; b < axes.blockCount(); ++b) {
     variants |= axes.variantCount(b) > 1;
   }
-  if (!family || !family->norm || !p.synced || p.synced->num == 0 || row.verdict != SyncVerdict::Right || proof.cut || variants) {
+  if (!family || !family->norm || !p.synced || !p.synced->isOne() || row.verdict != SyncVerdict::Right || proof.cut || variants) {
     return;
   }
   const Type &t = *typeOf(frame, v);

@@ -38,12 +38,13 @@ def torchtitan(directory):
     del directory
     for version, dp, cp, tp, ep, pp in itertools.product(("2026-08-05", "2026-08-10", "2026-08-20"), *[DEGREES] * 5):
         for sp in ("enable", "no-enable") if tp > 1 else ("enable",):
-            tokens = ["num_tokens_per_microbatch_per_dp_rank", "max_seq_len"] if version == "2026-08-20" else ["seq_len"]
             flags = [f"--parallelism.data_parallel_shard_degree={dp}", f"--parallelism.context_parallel_degree={cp}",
                      f"--parallelism.tensor_parallel_degree={tp}", f"--parallelism.expert_parallel_degree={ep}",
                      f"--parallelism.pipeline_parallel_degree={pp}", f"--parallelism.{sp}-sequence-parallel",
-                     "--parallelism.context_parallel_load_balancer=None", "--training.disable_cuda_graphs"]
-            flags += [f"--training.{key}=144" for key in tokens] + ["activation-checkpoint:none"]
+                     "--parallelism.spmd_backend=spmd_types", "--parallelism.context_parallel_load_balancer=None"]
+            flags += (["--training.max_context_length=144", "--training.num_tokens_per_microbatch_per_dp_rank=144",
+                       "--training.disable_cuda_graphs"] if version == "2026-08-20" else ["--training.seq_len=144"])
+            flags += ["activation-checkpoint:none"]
             yield dp * cp * tp * pp, ["--framework", f"torchtitan@{version}", "--", *flags]
 
 
@@ -102,8 +103,9 @@ def main():
         with ThreadPoolExecutor(arguments.jobs) as pool:
             for command, code, ran, text, unable in pool.map(prove, commands):
                 crashed = code not in (0, 1, 2, 3)
-                kind = ("disagreed" if code == 3 or crashed else "unable" if unable else "not legal" if not ran
-                        else "proved" if code == 0 else "refuted by both" if ": refuted:" in text else "proved")
+                refuted = ran and ": refuted:" in text.splitlines()[-1]
+                kind = ("disagreed" if code == 3 or crashed else "unable" if unable else "proved" if code == 0
+                        else "refuted by both" if refuted else "not legal")
                 counts[kind] += 1
                 if kind in ("disagreed", "unable"):
                     reason = next((l for l in text.splitlines() if l.startswith(("refuted", "cannot run"))), f"exit code {code}")
