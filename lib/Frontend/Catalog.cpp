@@ -1,6 +1,7 @@
 // Catalog: finding shipped files, and the sizes and switches of a named model.
 #include "shardc/Frontend/Catalog.h"
 #include "CatalogModel.h"
+#include "shardc/Frontend/Derived.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 

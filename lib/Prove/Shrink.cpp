@@ -10,6 +10,7 @@
 // from it come out. The search ends because candidates are bounded; it costs a few hundred looks at a few dozen facts.
 #include "shardc/Prove/Shrink.h"
 #include "shardc/Frontend/Config.h"
+#include "shardc/Frontend/Derived.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include <map>

@@ -49,17 +49,20 @@ int provePrograms(const Options &options, Streams &streams, uint64_t count, uint
 }
 
 // The job as it runs: small where its sizes can be chosen. `why` says why it cannot.
-std::optional<TypedModule> smallProgram(const JobRun &run, InferOptions options, std::vector<ShrunkSize> &shrunk, std::string &why) {
+std::optional<TypedModule> smallProgram(JobRun &run, InferOptions options, std::vector<ShrunkSize> &shrunk, std::string &why) {
   std::optional<SmallJob> small = shrinkJob(*run.job, *run.typed, why);
   if (!small) {
     why = "no small size was found for " + why;
     return std::nullopt;
   }
-  SourceManager sources;
-  DiagnosticEngine diags(sources);
+  DiagnosticEngine diags(run.sources); // what is refuted has its place in the small program's files
+  const auto firstError = [&] {
+    const auto error = llvm::find_if(diags.all(), [](const Diagnostic &d) { return d.severity == Severity::Error; });
+    return error == diags.all().end() ? std::string() : error->message;
+  };
   std::optional<Module> module = programOf(small->job, run.sync.get(), diags);
   if (!module) {
-    why = "the small job is none: " + (diags.all().empty() ? "" : diags.all().front().message);
+    why = "the small job is none: " + firstError();
     return std::nullopt;
   }
   shrunk = std::move(small->axes);
@@ -67,7 +70,7 @@ std::optional<TypedModule> smallProgram(const JobRun &run, InferOptions options,
   llvm::append_range(shrunk, dropRepeats(*module));
   std::optional<TypedModule> typed = infer(std::move(*module), options, diags);
   if (diags.hasErrors() || !sameLayouts(*run.typed, *typed, why)) {
-    why = "the small job has other layouts: " + (diags.hasErrors() ? diags.all().front().message : why);
+    why = "the small job has other layouts: " + (diags.hasErrors() ? firstError() : why);
     return std::nullopt;
   }
   return typed;
@@ -131,13 +134,12 @@ int proveVerb(const Options &options, Streams &streams) {
     inferOptions.reshard = options.reshard;
     small = smallProgram(run, inferOptions, shrunk, proof.unable);
   }
-  const TypedModule &typed = small ? *small : *run.typed;
-  const std::optional<int64_t> elements = proofElements(typed);
-  if (run.job && !small) {
-  } else if (!elements || *elements > MostElements) {
+  const TypedModule *typed = small ? &*small : run.job ? nullptr : &*run.typed;
+  const std::optional<int64_t> elements = typed ? proofElements(*typed) : std::nullopt;
+  if (typed && (!elements || *elements > MostElements)) {
     proof.unable = "the job is too large to be run exactly; describe it with smaller sizes and fewer ranks";
-  } else {
-    proof = prove(typed, {seed, run.typed->module.loss.has_value() || options.phase == std::nullopt});
+  } else if (typed) {
+    proof = prove(*typed, {seed, run.typed->module.loss.has_value() || options.phase == std::nullopt});
     addRealScales(*run.typed, proof);
   }
   proof.shrunk = std::move(shrunk);

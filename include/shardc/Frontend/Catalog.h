@@ -29,16 +29,6 @@ std::vector<Flavour> allFlavours(DiagnosticEngine &diags);
 // the job (family, flavour, sizes, switches). False if the model cannot be found or read; reported.
 bool loadModel(const Located<std::string> &model, Job &job, DiagnosticEngine &diags);
 
-// Sizes that follow from others by a term of the model file (`r: N / G`), in its order, as far as the job's values do follow.
-struct DerivedSize {
-  std::string name;
-  Located<std::string> term;
-  std::vector<std::string> from;
-};
-std::vector<DerivedSize> derivedSizes(const Job &job, DiagnosticEngine &diags);
-// What the term is with the job's sizes now; nothing where it has no whole value. Nothing is reported.
-std::optional<int64_t> valueOf(const DerivedSize &size, const Job &job);
-
 // The job's model as a program, with the strategy's layouts and boundaries in it. Nothing if reported errors prevent it.
 std::optional<Module> buildModule(const Job &job, DiagnosticEngine &diags);
 
