@@ -107,7 +107,7 @@ private:
       const int64_t size = real.module.axes.product(list);
       if (!list.empty() && inner * size <= stride) {
         n *= smallProduct(list);
-      } else if (!list.empty() && inner < stride) {
+      } else if (inner > 0 && inner < stride) {
         n *= stride / inner;
       }
     }
