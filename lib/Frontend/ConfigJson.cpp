@@ -55,7 +55,7 @@ public:
   }
 
 private:
-  DiagnosticBuilder error(size_t begin, size_t end, std::string message) { return source.syntax(begin, end, message); }
+  DiagnosticBuilder error(size_t begin, size_t end, const std::string &message) { return source.syntax(begin, end, message); }
 
   bool atEnd() const { return at == text.size(); }
   char peek() const { return atEnd() ? '\0' : text[at]; }
@@ -64,12 +64,12 @@ private:
     while (true) {
       at = std::min(text.find_first_not_of(" \t\r\n", at), text.size());
       const llvm::StringRef rest = text.drop_front(at);
-      size_t end = at;
+      size_t end = text.size(); // of the comment
       if (rest.starts_with("//") || rest.starts_with("#")) {
-        end = std::min(text.find('\n', at), text.size());
+        end = std::min(text.find('\n', at), end);
       } else if (rest.starts_with("/*")) {
         const size_t close = text.find("*/", at + 2);
-        end = close == llvm::StringRef::npos ? text.size() : close + 2;
+        end = close == llvm::StringRef::npos ? end : close + 2;
       } else {
         return;
       }

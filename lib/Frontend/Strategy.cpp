@@ -254,6 +254,7 @@ std::optional<Strategy> Strategy::read(const Job &job, DiagnosticEngine &diags) 
 
 std::vector<RuleState> Strategy::start() const {
   std::vector<RuleState> states;
+  states.reserve(rules.size());
   for (uint32_t i = 0; i < rules.size(); ++i) {
     states.push_back({i, 0});
   }
