@@ -355,7 +355,12 @@ void addViews(const Settings &settings, const Degrees &degrees, Job &job) {
   put("tp", degrees.tp, Tensor);
   put("ep", degrees.ep, Expert);
   put("edp", degrees.autoEP ? degrees.edp : degrees.dp, Expert);
-  put("etp", settings.integer(ExpertTensor), ExpertTensor);
+  // As checkpoints name them; `tp` and the like are switches too.
+  put("autotp_size", degrees.tp, Tensor);
+  put("autoep_size", degrees.ep, Expert);
+  put("expert_tensor_parallel_size", settings.integer(ExpertTensor), ExpertTensor);
+  put("sequence_parallel_size", degrees.sp, Sequence);
+  put("pipeline_parallel_size", degrees.stages, Pipeline);
 }
 
 } // namespace shardc::deepspeed

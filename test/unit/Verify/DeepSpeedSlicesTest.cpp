@@ -70,3 +70,42 @@ TEST_CASE("without ZeRO every rank keeps all") {
   CHECK(stored.cuts("moe.experts.w1") == "58720256");
   CHECK(stored.cuts("ffn_norm.weight") == "4096");
 }
+
+namespace {
+
+// What is said where the first job saves and the second one reads.
+std::string resume(llvm::StringRef save, llvm::StringRef load) {
+  constexpr llvm::StringRef Common = "--train_micro_batch_size_per_gpu 1 --zero_optimization.stage 1 --expert_parallel.enabled ";
+  Stored saved(8, (Common + save).str()), loaded(8, (Common + load).str());
+  if (!saved.typed || !loaded.typed) {
+    return "unread";
+  }
+  DiagnosticEngine diags(loaded.run.sources);
+  compareCheckpoints(*saved.typed, *loaded.typed, diags);
+  std::vector<std::string> found;
+  for (const Diagnostic &d : diags.all()) {
+    if (d.id == Diag::CheckpointMetadata || d.id == Diag::CheckpointForm) {
+      found.push_back(d.message);
+    }
+  }
+  return llvm::join(found, "; ");
+}
+
+} // namespace
+
+TEST_CASE("what a folded checkpoint says must be what the job says") {
+  constexpr llvm::StringRef Ep4 = "--expert_parallel.autoep_size 4", Ep2 = "--expert_parallel.autoep_size 2",
+                            Folded = "--expert_parallel.autoep_size 4 --tensor_parallel.autotp_size 2",
+                            Wider = "--expert_parallel.autoep_size 4 --tensor_parallel.autotp_size 4";
+  CHECK(resume(Ep4, Ep4) == "");
+  CHECK(resume(Folded, Folded) == "");
+  CHECK(resume(Ep4, Ep2) == "the checkpoint was saved with autoep_size 4 and is read with 2");
+  CHECK(resume(Folded, Wider) == "the checkpoint was saved with autotp_size 2 and is read with 4");
+  CHECK(
+      resume(Folded, Ep4) ==
+      "the checkpoint was saved with autotp_size 2 and is read with 1; the checkpoint was saved with folding true and is read with false");
+  CHECK(resume(Ep4, "--expert_parallel.autoep_size 4 --zero_optimization.stage 2") ==
+        "the checkpoint was saved with zero_optimization.stage 1 and is read with 2");
+  // A universal one is put together before, and cut for any degrees.
+  CHECK(resume(Ep4, "--expert_parallel.autoep_size 2 --checkpoint.load_universal") == "");
+}
