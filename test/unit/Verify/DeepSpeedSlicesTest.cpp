@@ -84,7 +84,7 @@ std::string resume(llvm::StringRef save, llvm::StringRef load) {
   compareCheckpoints(*saved.typed, *loaded.typed, diags);
   std::vector<std::string> found;
   for (const Diagnostic &d : diags.all()) {
-    if (d.id == Diag::CheckpointMetadata || d.id == Diag::CheckpointForm) {
+    if (d.id == Diag::CheckpointMetadata) {
       found.push_back(d.message);
     }
   }
