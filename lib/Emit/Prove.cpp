@@ -149,6 +149,58 @@ void writeProofJson(llvm::raw_ostream &out, llvm::StringRef job, const Proof &pr
   out << '\n';
 }
 
+// What the checker did not notice: holes, and what could not be run to see whether there was something to notice.
+static void writeMutant(llvm::raw_ostream &out, const Mutant &mutant, const SourceManager &sources) {
+  out << (mutant.fate == Fate::Hole ? "hole: " : "not run: ") << mutant.what << ": " << mutant.why << '\n';
+  if (const std::string place = placeOf(mutant.range, sources); !place.empty()) {
+    out << "  --> " << place << '\n';
+  }
+}
+
+void writeMutationsText(llvm::raw_ostream &out, llvm::StringRef job, const MutationReport &report, const SourceManager &sources) {
+  if (report.job.fate != Fate::Equal) {
+    out << job << ": not proved, so that mistakes in it say nothing: " << report.job.why << '\n';
+    return;
+  }
+  std::map<std::string, int64_t> findings;
+  for (const Mutant &mutant : report.mutants) {
+    if (mutant.fate == Fate::Refused) {
+      ++findings[mutant.why];
+    } else if (mutant.fate != Fate::Equal) {
+      writeMutant(out, mutant, sources);
+    }
+  }
+  for (const auto &[finding, n] : findings) {
+    out << "refused: " << finding << ": " << n << '\n';
+  }
+  const Rational rate = report.rate();
+  out << job << ": " << report.mutants.size() << " mistakes: " << report.count(Fate::Refused) << " refused, " << report.count(Fate::Equal)
+      << " proved harmless, " << report.count(Fate::NotRun) << " not run, " << report.count(Fate::Hole) << " not noticed; rate "
+      << llvm::formatv("{0:f1} %\n", 100.0 * static_cast<double>(rate.num) / static_cast<double>(rate.den));
+}
+
+void writeMutationsJson(llvm::raw_ostream &out, llvm::StringRef job, const MutationReport &report, const SourceManager &sources) {
+  const char *const fates[] = {"refused", "harmless", "hole", "not run"};
+  llvm::json::OStream json(out, 2);
+  json.object([&] {
+    writeJsonHead(json);
+    json.attribute("job", jsonText(job));
+    json.attribute("proved", report.job.fate == Fate::Equal);
+    json.attribute("why", jsonText(report.job.why));
+    json.attributeArray("mistakes", [&] {
+      for (const Mutant &mutant : report.mutants) {
+        json.object([&] {
+          json.attribute("what", jsonText(mutant.what));
+          json.attribute("fate", fates[static_cast<size_t>(mutant.fate)]);
+          json.attribute("why", jsonText(mutant.why));
+          json.attribute("place", jsonText(placeOf(mutant.range, sources)));
+        });
+      }
+    });
+  });
+  out << '\n';
+}
+
 static void writeCounts(llvm::raw_ostream &out, llvm::StringRef title,
                         const std::map<std::pair<std::string, std::string>, int64_t> &counts) {
   for (const auto &[key, n] : counts) {

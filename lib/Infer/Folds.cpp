@@ -142,8 +142,7 @@ Typed typeDropout(TypingContext &context, const Type &x) {
     if (at && seed == "same") {
       return failed(FaultKind::ShardedWhole, 0, 0, {a}, dimName(x.dims[at->dim], context.module));
     }
-    bool extremum = stateOf(x, a) == State::PMax || stateOf(x, a) == State::PMin;
-    if (extremum || (isPartial(stateOf(x, a)) && seed == "rank")) {
+    if (isPartial(stateOf(x, a)) && seed == "rank") {
       return failed(FaultKind::PartialIntoNonlinear, 0, 0, {a});
     }
     if (stateOf(x, a) == State::I && seed == "rank") {

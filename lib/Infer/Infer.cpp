@@ -412,11 +412,22 @@ static bool hasFractionalIndex(OpKind kind, Operands operands) {
   return llvm::any_of(Indices, [&](const auto &row) { return row.first == kind && isFloat(operands[row.second]->dtype); });
 }
 
+// A cast between floats rounds each addend. One that drops what is behind the point is only increasing, and one to truth
+// values is neither.
+static Linear linearOf(const TypingContext &context, const Type &x) {
+  const std::optional<DType> to = context.op.kind == OpKind::Cast ? ownDType(context, 0) : std::nullopt;
+  if (to == DType::Bool && x.dtype != DType::Bool) {
+    return {};
+  }
+  const Linear &linear = opInfo(context.op.kind).linear;
+  return to && !isFloat(*to) && isFloat(x.dtype) ? Linear{Linearity::Increasing, linear.operands} : linear;
+}
+
 static Typed typeByColumn(TypingContext &context, Operands operands) {
   const OpInfo &info = opInfo(context.op.kind);
   switch (info.typing) {
   case Typing::Row:
-    return typeByRule(context, opRule(context.op.kind), info.linear, info.reducer, operands);
+    return typeByRule(context, opRule(context.op.kind), linearOf(context, *operands[0]), info.reducer, operands);
   case Typing::Views:
     return typeView(context, operands);
   case Typing::Slots:

@@ -274,6 +274,12 @@ private:
       }
       return enter();
     }
+    // The parts must be alike: shards of uneven ones, or of what has a pad inside, are none of a longer dimension.
+    for (const Factor &f : assertShard ? parts(target) : llvm::MutableArrayRef<Factor>()) {
+      if (f.extent >= 0 && (f.padTo != 0 || !isEven(f, axes))) {
+        return fail(FaultKind::VaryingExtents, nameOf(f));
+      }
+    }
     if (!leave() || !enter()) {
       return false;
     }

@@ -63,7 +63,7 @@ private:
       return pad;
     }
     llvm::StringRef kernel = opInfo(context.op.kind).kernel;
-    bool keeps = kernel == "keepsZero" || kernel == "swiglu";
+    bool keeps = kernel == "keepsZero" || kernel == "swiglu" || kernel == "copy";
     bool anyLinear = false, allLinear = true;
     for (uint32_t i = 0; i < types.size(); ++i) {
       bool has = slots[slot].entries[i].has_value();
@@ -212,19 +212,32 @@ private:
     return true;
   }
 
+  // A maximum (minimum) over ranks passes what is increasing, what folds by the same reducer, and what takes elements as they
+  // are, or zeros, wherever it takes them from. A negation makes it a minimum.
+  bool decideExtremum(AtomId atom, llvm::ArrayRef<State> states, uint32_t partial) {
+    State kind = states[partial];
+    llvm::StringRef kernel = opInfo(context.op.kind).kernel;
+    bool takes = linear.kind != Linearity::None && llvm::is_contained({"copy", "view", "select", "gather", "lookup", "dropout"}, kernel);
+    bool folds = reducer == (kind == State::PMax ? Reducer::Max : Reducer::Min);
+    bool negates = context.op.kind == OpKind::Neg;
+    for (uint32_t i = 0; i < types.size(); ++i) {
+      bool concerned = folds || (linear.operands >> i & 1) != 0;
+      if (isPartial(states[i]) && (!concerned || !(folds || takes || negates || linear.kind == Linearity::Increasing))) {
+        return notLinearIn(i, atom);
+      }
+      if (isPartial(states[i]) && states[i] != kind) {
+        return fail(FaultKind::MixedPartials, partial, i, {atom});
+      }
+    }
+    outcome.push_back({atom, !negates ? kind : kind == State::PMax ? State::PMin : State::PMax, 0});
+    return true;
+  }
+
   // Rule 3.
   bool decidePartial(AtomId atom, llvm::ArrayRef<State> states, uint32_t partial) {
     State kind = states[partial];
     if (kind == State::PMax || kind == State::PMin) {
-      bool folds = (kind == State::PMax && reducer == Reducer::Max) || (kind == State::PMin && reducer == Reducer::Min);
-      bool passes = types.size() == 1 && (folds || linear.kind == Linearity::Increasing ||
-                                          (linear.kind == Linearity::Alone && context.op.kind != OpKind::Scale &&
-                                           context.op.kind != OpKind::Neg && reducer == Reducer::Sum && slots.size() == stars));
-      if (!passes) {
-        return fail(FaultKind::PartialIntoNonlinear, partial, 0, {atom});
-      }
-      outcome.push_back({atom, kind, 0});
-      return true;
+      return decideExtremum(atom, states, partial);
     }
     if (linear.kind == Linearity::None || linear.kind == Linearity::Increasing || !(linear.operands >> partial & 1)) {
       return notLinearIn(partial, atom);

@@ -81,8 +81,8 @@ private:
       for (size_t e = 0; e < sum.data.size(); ++e) {
         const Element a = sum.data[e];
         const Element b = next.data[e];
-        sum.data[e] = how.primitive == Primitive::AllReduceMax   ? std::max(a, b)
-                      : how.primitive == Primitive::AllReduceMin ? std::min(a, b)
+        sum.data[e] = how.primitive == Primitive::AllReduceMax   ? larger(a, b)
+                      : how.primitive == Primitive::AllReduceMin ? smaller(a, b)
                                                                  : add(a, b);
       }
     }

@@ -101,7 +101,7 @@ private:
         e = mean == 1 ? e : multiply(e, share);
       }
       for (size_t e = 0; first != 0 && e < sum.data.size() && e < out.data.size(); ++e) {
-        sum.data[e] = kind == State::PMax ? std::max(sum.data[e], out.data[e]) : std::min(sum.data[e], out.data[e]);
+        sum.data[e] = kind == State::PMax ? larger(sum.data[e], out.data[e]) : smaller(sum.data[e], out.data[e]);
       }
       out = std::move(sum);
     }

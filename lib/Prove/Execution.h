@@ -46,6 +46,7 @@ private:
   bool runCall(Frame &frame, uint32_t index);
   bool runMoves(Frame &frame, uint32_t index);
   bool runKernel(Frame &frame, uint32_t index);
+  bool cannotRun(const Frame &frame, const Op &op, const KernelCall &call, bool known);
   bool insertedMoves(Frame &frame, uint32_t index, llvm::SmallVectorImpl<const Spread *> &operands, std::vector<Spread> &made);
   KernelCall kernelCall(const Frame &frame, uint32_t index, llvm::ArrayRef<const Spread *> operands, int64_t position);
   bool gatherVocabulary(const Frame &frame, uint32_t index, const Spread &logits, Spread &rows);

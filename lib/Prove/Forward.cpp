@@ -235,6 +235,19 @@ bool Execution::insertedMoves(Frame &frame, uint32_t index, llvm::SmallVectorImp
   return true;
 }
 
+// What one device cannot run either says nothing about layouts: no kernel takes slots there.
+bool Execution::cannotRun(const Frame &frame, const Op &op, const KernelCall &call, bool known) {
+  const std::string name = "`" + opInfo(op.kind).name.str() + "`: " + call.error;
+  if (call.rank < 0) {
+    return unable(op.range, "one device cannot run " + name);
+  }
+  if (!known && llvm::any_of(call.in, [](const Tensor *t) { return t->slots != nullptr; })) {
+    return unable(op.range, "slots cannot run through " + name);
+  }
+  refute(frame, functionOf(frame).result(op), llvm::formatv("rank {0} cannot run {1}", call.rank, name).str(), false);
+  return unable(op.range, "");
+}
+
 bool Execution::runKernel(Frame &frame, uint32_t index) {
   const Function &f = functionOf(frame);
   const Op &op = f.ops[index];
@@ -270,13 +283,8 @@ bool Execution::runKernel(Frame &frame, uint32_t index) {
     KernelCall call = kernelCall(frame, index, operands, p);
     Tensors results;
     const bool done = kernel->forward(call, results);
-    if (!done && p >= 0) {
-      refute(frame, f.result(op), llvm::formatv("rank {0} cannot run `{1}`: {2}", call.rank, opInfo(op.kind).name, call.error).str(),
-             false);
-      return unable(op.range, "");
-    }
-    if (!done && !varies) {
-      return unable(op.range, "one device cannot run `" + opInfo(op.kind).name.str() + "`: " + call.error);
+    if (!done && (p >= 0 || !varies)) {
+      return cannotRun(frame, op, call, known);
     }
     for (uint32_t r = 0; done && r < op.numResults; ++r) {
       const Type &t = *typeOf(frame, f.result(op, r));

@@ -286,7 +286,7 @@ std::string Generator::inputType(bool integer, llvm::StringRef pattern) {
     // What a state says is for one operand in turn, where it is partial.
     const bool partial = llvm::StringRef(state).starts_with("P");
     if (state != "R" && (!partial || random.chance(60)) && !(integer && partial && random.chance(90))) {
-      type.append(" ").append(state == "V" ? "varying" : state).append("@").append(axis);
+      type.append(" ").append(state).append("@").append(axis);
     }
   }
   return type;

@@ -98,9 +98,10 @@ bool align(KernelCall &call, Alignment &out) {
 
 constexpr Element StepMask = (Element(1) << 30) - 1;
 
-bool isIncreasing(OpKind k) {
-  return llvm::is_contained({OpKind::Relu, OpKind::Tanh, OpKind::Sqrt, OpKind::Sigmoid, OpKind::Exp, OpKind::Log}, k);
-}
+// A step function of the elements' order.
+Element step(uint64_t key, Element x) { return reduceOnce((x & ~StepMask) | (keyedWord(key, x & ~StepMask) & StepMask)); }
+
+bool isIncreasing(OpKind k) { return llvm::is_contained({OpKind::Tanh, OpKind::Sqrt, OpKind::Sigmoid, OpKind::Exp, OpKind::Log}, k); }
 
 bool keepsZero(const KernelCall &call) {
   const llvm::StringRef kernel = opInfo(call.op->kind).kernel;
@@ -112,7 +113,7 @@ Element activate(const KernelCall &call, uint64_t key, Element x) {
   if (keepsZero(call) && (x == 0 || (increasing && x <= StepMask))) {
     return 0;
   }
-  return increasing ? reduceOnce((x & ~StepMask) | (keyedWord(key, x & ~StepMask) & StepMask)) : keyed(key, x);
+  return increasing ? step(key, x) : keyed(key, x);
 }
 
 Element slope(uint64_t key, Element x) { return keyed(key ^ 0x51f15e, x); }
@@ -133,13 +134,17 @@ Element value(const KernelCall &call, uint64_t key, llvm::ArrayRef<Element> x) {
   case OpKind::Swiglu:
     return multiply(activate(call, key, x[0]), x[1]);
   case OpKind::Maximum:
-    return keyed(key, x[0], x[1]);
+    return larger(x[0], x[1]);
   case OpKind::Greater:
-    return x[0] > x[1];
+    return less(x[1], x[0]);
   case OpKind::Equal:
     return x[0] == x[1];
   case OpKind::Where:
     return x[0] != 0 ? x[1] : x[2];
+  case OpKind::Relu:
+    return larger(x[0], 0);
+  case OpKind::Square:
+    return multiply(x[0], x[0]);
   default:
     return activate(call, key, x[0]);
   }
@@ -160,10 +165,14 @@ Element derivative(const KernelCall &call, uint64_t key, llvm::ArrayRef<Element>
   case OpKind::Swiglu:
     return by == 0 ? multiply(slope(key, x[0]), x[1]) : activate(call, key, x[0]);
   case OpKind::Maximum:
-    return keyed(key + 1 + by, x[0], x[1]);
+    return less(x[0], x[1]) == (by == 1);
   case OpKind::Greater:
   case OpKind::Equal:
     return 0;
+  case OpKind::Relu:
+    return less(0, x[0]);
+  case OpKind::Square:
+    return add(x[0], x[0]);
   case OpKind::Where:
     return by == 0 ? 0 : (x[0] != 0) == (by == 1);
   default:
@@ -249,11 +258,27 @@ std::optional<int64_t> repeats(KernelCall &call, bool heads) {
   return have == 0 ? 1 : want / have;
 }
 
+// To integers a cast drops what is behind the point: an increasing function that keeps zero. To truth values it says what is
+// not zero. Between floats it rounds, which is not seen here.
+Tensor castTo(const KernelCall &call) {
+  Tensor y = *call.in[0];
+  const std::optional<DType> dtype = parseDType(call.attrs->text);
+  const bool truth = dtype == DType::Bool;
+  if (!dtype || isFloat(*dtype) || (!truth && !isFloat(call.inTypes[0]->dtype))) {
+    return y;
+  }
+  const uint64_t key = kernelKey(call);
+  for (Element &e : y.data) {
+    e = truth ? e != 0 : e <= StepMask ? 0 : step(key, e);
+  }
+  return y;
+}
+
 bool copyForward(KernelCall &call, Tensors &out) {
   const bool expand = call.op->kind == OpKind::Expand;
   const bool heads = call.op->kind == OpKind::RepeatHeads;
   if (!expand && !heads) {
-    out.push_back(*call.in[0]);
+    out.push_back(call.op->kind == OpKind::Cast ? castTo(call) : *call.in[0]);
     return true;
   }
   const std::optional<int64_t> n = repeats(call, heads);

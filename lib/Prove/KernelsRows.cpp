@@ -279,10 +279,10 @@ bool reduceForward(KernelCall &call, Tensors &out) {
   const Element share = kind == OpKind::Mean ? inverse(fromInteger(static_cast<int64_t>(f->n))) : 1;
   for (size_t o = 0; o < f->outer; ++o) {
     for (size_t i = 0; i < f->inner; ++i) {
-      Element sum = kind == OpKind::Min ? Prime - 1 : 0;
+      Element sum = kind == OpKind::Min ? HighestElement : kind == OpKind::Max ? LowestElement : 0;
       for (size_t k = 0; k < f->n; ++k) {
         const Element e = x.data[(o * f->n + k) * f->inner + i];
-        sum = kind == OpKind::Max ? std::max(sum, e) : kind == OpKind::Min ? std::min(sum, e) : add(sum, e);
+        sum = kind == OpKind::Max ? larger(sum, e) : kind == OpKind::Min ? smaller(sum, e) : add(sum, e);
       }
       y.data.push_back(multiply(sum, share));
     }

@@ -106,7 +106,7 @@ std::vector<Type> Execution::allLayouts(const Tensor &whole) const {
 TrialResult tryLastOperation(const TypedModule &typed, uint64_t seed) {
   TrialResult result;
   std::vector<Type> layouts;
-  for (uint64_t i = 0; i < 3; ++i) {
+  for (uint64_t i = 0; i < 8; ++i) {
     const ProveOptions options{seed + i, false, true};
     Proof proof;
     result.ran = Execution(typed, options, proof).trial(layouts, i == 0);

@@ -33,7 +33,10 @@ std::optional<Tensor> Execution::randomWhole(const Type &t, uint64_t key, int64_
   whole.data.resize(static_cast<size_t>(n));
   for (size_t i = 0; i < whole.data.size(); ++i) {
     const Element e = keyed(key, i);
-    whole.data[i] = t.dtype == DType::Bool ? e & 1 : isFloat(t.dtype) ? e : e % static_cast<Element>(bound);
+    whole.data[i] = t.dtype == DType::Bool ? e & 1
+                    : !isFloat(t.dtype)    ? e % static_cast<Element>(bound)
+                    : options.integers     ? subtract(e % 7, 3)
+                                           : e;
   }
   // A pad that the type says is zero is zero.
   for (size_t d = 0; d < t.dims.size(); ++d) {
@@ -56,6 +59,15 @@ std::optional<Tensor> Execution::randomWhole(const Type &t, uint64_t key, int64_
   return whole;
 }
 
+// What a rank has in the place of a maximum (minimum) that another rank holds: nothing larger (smaller). An index stays one.
+static Element beside(Element e, Element apart, State kind, const Type &t, bool integers) {
+  const bool near = integers || !isFloat(t.dtype);
+  if (kind == State::PMin) {
+    return add(e, apart % (near ? 4 : Prime - placeInOrder(e)));
+  }
+  return !isFloat(t.dtype) ? apart % (e + 1) : near ? subtract(e, apart % 4) : elementAt(apart % (placeInOrder(e) + 1));
+}
+
 bool Execution::spreadOut(const Tensor &whole, const Type &t, uint64_t key, Spread &out) {
   llvm::SmallVector<AtomId, 4> partial;
   State kind = State::P;
@@ -74,14 +86,11 @@ bool Execution::spreadOut(const Tensor &whole, const Type &t, uint64_t key, Spre
     Tensor addend = whole;
     for (size_t i = 0; n > 1 && i < addend.data.size(); ++i) {
       Element &e = addend.data[i];
+      const Element apart = keyed(key, i, static_cast<uint64_t>(own));
       switch (kind) {
-      case State::PMax: // one rank has it, the others something smaller
-        e = own == static_cast<int64_t>(keyed(key, i) % static_cast<Element>(n)) ? e : keyed(key, i, static_cast<uint64_t>(own)) % (e + 1);
-        break;
-      case State::PMin:
-        e = own == static_cast<int64_t>(keyed(key, i) % static_cast<Element>(n))
-                ? e
-                : e + keyed(key, i, static_cast<uint64_t>(own)) % (Prime - e);
+      case State::PMax:
+      case State::PMin: // one rank has it
+        e = own == static_cast<int64_t>(keyed(key, i) % static_cast<Element>(n)) ? e : beside(e, apart, kind, t, options.integers);
         break;
       case State::R:
       case State::I:
@@ -93,7 +102,7 @@ bool Execution::spreadOut(const Tensor &whole, const Type &t, uint64_t key, Spre
         for (int64_t c = 1; c < n && own == 0; ++c) {
           e = subtract(e, keyed(key, i, static_cast<uint64_t>(c)));
         }
-        e = own == 0 ? e : keyed(key, i, static_cast<uint64_t>(own));
+        e = own == 0 ? e : apart;
         break;
       }
     }
@@ -153,6 +162,12 @@ int64_t Execution::indexBound(uint32_t instance, ValueId value, int depth) const
   return bound;
 }
 
+static std::string whyNoValue(const std::string &name, bool hasWhole) {
+  return "`" + name + "` " +
+         (hasWhole ? "is partial in two ways at once, which can be read in two orders"
+                   : "has an extent that is not a number, or that is too large");
+}
+
 bool Execution::makeRoots(Frame &frame) {
   const Function &f = functionOf(frame);
   for (ValueId v : f.inputs) {
@@ -161,7 +176,7 @@ bool Execution::makeRoots(Frame &frame) {
     const int64_t bound = indexBound(frame.instance, v, 0);
     std::optional<Tensor> whole = t ? randomWhole(*t, keyOf("input " + name), bound ? bound : 8) : std::nullopt;
     if (!whole || !spreadOut(*whole, *t, keyOf("addends " + name), frame.values[v.index])) {
-      return unable(f.values[v.index].range, "`" + name + "` has an extent that is not a number, or that is too large");
+      return unable(f.values[v.index].range, whyNoValue(name, whole.has_value()));
     }
     if (!isVarying(*t)) {
       frame.whole[v.index] = std::move(whole);
@@ -177,7 +192,7 @@ bool Execution::makeParams(Frame &frame) {
     const std::string name = nameOf(frame, v);
     std::optional<Tensor> whole = t ? randomWhole(*t, keyOf("param " + name), 8) : std::nullopt;
     if (!whole || !spreadOut(*whole, *t, keyOf("addends " + name), frame.values[v.index])) {
-      return unable(f.values[v.index].range, "`" + name + "` has an extent that is not a number, or that is too large");
+      return unable(f.values[v.index].range, whyNoValue(name, whole.has_value()));
     }
     if (!isVarying(*t)) {
       frame.whole[v.index] = std::move(whole);

@@ -74,6 +74,11 @@ def main():
     shardc = os.path.join(binaries, "shardc")
     promises = Promises()
 
+    for line in run([os.path.join(binaries, "bench_Field")])[3].splitlines():
+        phase, nanoseconds = line.split()
+        print(f"field, rows of {phase.removeprefix('dot')}: {1000 / float(nanoseconds):.0f} million multiply-adds a second and core")
+        promises.line("  one multiply-add", float(nanoseconds), "ns", 5)
+
     (help_time, _, _), = least([shardc, "--help"])
     promises.line("shardc --help", help_time, "ms", 10)
 

@@ -36,6 +36,7 @@ struct Options {
   std::vector<Word> positionals; // files, or names
   std::vector<Word> flags;       // after `--`
   std::optional<Word> model, world, framework, config, strategy, phase, module, view, seed, programs, mesh, machine;
+  bool mutate = false;
   Format format = Format::Text;
   FailOn failOn = FailOn::Error;
   When colour = When::Auto;

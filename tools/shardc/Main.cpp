@@ -16,9 +16,10 @@ namespace {
 
 struct OptionRow {
   const char *name;
-  uint8_t groups; // of verbs that take it; NoOptions: all do
-  const char *value;
+  uint8_t groups;    // of verbs that take it; NoOptions: all do
+  const char *value; // "": a switch
   const char *help;
+  bool isSwitch() const { return *value == 0; }
 };
 constexpr OptionRow optionRows[] = {
     {"--model", JobOptions, "NAME", "FAMILY/FLAVOUR as `shardc models` lists, a config.json, or a graph file"},
@@ -31,6 +32,7 @@ constexpr OptionRow optionRows[] = {
     {"--view", ViewOptions, "NAME", "whose axes types are written in, e.g. sparse; the first view otherwise"},
     {"--module", TypesOnly, "PATTERN", "only modules whose path matches, e.g. 'layers.3.*'"},
     {"--programs", ProveOnly, "N", "instead of a job: N random programs, on which checker and proof must agree"},
+    {"--mutate", ProveOnly, "", "put one mistake after the other into the job: does the checker notice each?"},
     {"--seed", ProveOnly, "N", "what random values and programs are made from; 1 otherwise"},
     {"--mesh", PlanOnly, "AXIS=N,...", "axes and their sizes, outermost first: dp=2,tp=4"},
     {"--machine", PlanOnly, "NAME|FILE", "what messages cost: h100 otherwise"},
@@ -60,7 +62,9 @@ Parsed parse(const Verb &verb, const CommandLine &line) {
   std::vector<std::pair<const OptionRow *, CLI::Option *>> added;
   for (size_t i = 0; i < std::size(optionRows); ++i) {
     if (takes(verb, optionRows[i])) {
-      added.emplace_back(&optionRows[i], app.add_option(optionRows[i].name, sinks[i], optionRows[i].help)->type_name(optionRows[i].value));
+      const OptionRow &row = optionRows[i];
+      added.emplace_back(&row, row.isSwitch() ? app.add_flag(row.name, row.help)
+                                              : app.add_option(row.name, sinks[i], row.help)->type_name(row.value));
     }
   }
   Parsed parsed;
@@ -108,7 +112,7 @@ public:
       diags.emit<Diag::BadCall>(whole(), parsed.error);
     }
     for (const auto &[row, value] : parsed.values) {
-      values.emplace_back(row->name, placeOfValue(*row, value));
+      values.emplace_back(row->name, row->isSwitch() ? Word{value, 0, 0} : placeOfValue(*row, value));
       if (llvm::StringRef(value).starts_with("--")) {
         const std::string what = std::string("`") + row->name + "` needs a value, but the next word is the option `" + value + "`";
         diags.emit<Diag::BadCall>(range(values.back().second), what);
@@ -129,6 +133,7 @@ public:
     options.search.cost = static_cast<CostKind>(choose("--cost", {"time", "bytes", "steps"}));
     options.search.cap = choose("--memory", {"ends", "any"}) == 0;
     options.search.exchange = choose("--exchange", {"allow", "refuse"}) == 0;
+    options.mutate = take("--mutate").has_value();
     options.phase = take("--phase");
     choose("--phase", {"training", "inference"});
     options.format = static_cast<Format>(choose("--format", {"text", "json"}));
@@ -204,7 +209,8 @@ private:
   }
 
   bool isValue(size_t index) const {
-    return llvm::any_of(optionRows, [&](const OptionRow &row) { return takes(verb, row) && line.words[index - 1].text == row.name; });
+    return llvm::any_of(
+        optionRows, [&](const OptionRow &row) { return takes(verb, row) && !row.isSwitch() && line.words[index - 1].text == row.name; });
   }
 
   std::optional<Word> take(llvm::StringRef name) const {

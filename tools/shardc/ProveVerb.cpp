@@ -29,20 +29,36 @@ bool readNumber(const std::optional<Word> &word, llvm::StringRef name, const Opt
   return false;
 }
 
+// A line on a terminal that is overwritten, and gone at the end.
+class Progress {
+public:
+  explicit Progress(Streams &s) : streams(s), shown(isatty(STDERR_FILENO) != 0) {}
+  ~Progress() { show("\r\x1b[K"); }
+  void show(const std::string &text) const {
+    if (shown) {
+      streams.err << text;
+      streams.err.flush();
+    }
+  }
+  Progress(const Progress &) = delete;
+  Progress &operator=(const Progress &) = delete;
+
+private:
+  Streams &streams;
+  bool shown;
+};
+
 int provePrograms(const Options &options, Streams &streams, uint64_t count, uint64_t seed) {
   ProgramsOptions wanted;
   wanted.programs = static_cast<int64_t>(count);
   wanted.seed = seed;
-  const bool terminal = isatty(STDERR_FILENO) != 0;
-  const ProgramsReport report = runPrograms(wanted, [&](int64_t done) {
-    if (terminal) {
-      streams.err << '\r' << done << " of " << count << " programs";
-      streams.err.flush();
-    }
-    return true;
-  });
-  if (terminal) {
-    streams.err << "\r\x1b[K";
+  ProgramsReport report;
+  {
+    const Progress progress(streams);
+    report = runPrograms(wanted, [&](int64_t done) {
+      progress.show(llvm::formatv("\r{0} of {1} programs", done, count).str());
+      return true;
+    });
   }
   options.format == Format::Json ? writeProgramsJson(streams.out, report) : writeProgramsText(streams.out, report);
   return report.unsound.empty() ? ExitOk : ExitBug;
@@ -87,6 +103,23 @@ void addRealScales(const TypedModule &real, Proof &proof) {
   }
 }
 
+int proveMutants(const Options &options, Streams &streams, JobRun &run, TypedModule &typed, const ProveOptions &proveOptions) {
+  MutationReport report;
+  {
+    const Progress progress(streams);
+    report = mutate(typed, proveOptions, run.sources, [&](size_t done, size_t all) {
+      progress.show(llvm::formatv("\r{0} of {1} mistakes", done, all).str());
+      return true;
+    });
+  }
+  options.format == Format::Json ? writeMutationsJson(streams.out, run.name, report, run.sources)
+                                 : writeMutationsText(streams.out, run.name, report, run.sources);
+  if (report.job.fate != Fate::Equal) {
+    return report.job.fate == Fate::Hole ? ExitBug : ExitUnreadable;
+  }
+  return report.count(Fate::Hole) != 0 ? ExitBug : ExitOk;
+}
+
 // Where both roads say the same about synchronisation it is the job that is wrong, otherwise it is this program.
 int proofCode(const Proof &proof, const JobRun &run, FailOn failOn) {
   if (!proof.refutations.empty()) {
@@ -106,6 +139,12 @@ int proveVerb(const Options &options, Streams &streams) {
   if (!readNumber(options.seed, "--seed", options, streams, seed) ||
       !readNumber(options.programs, "--programs", options, streams, programs)) {
     return ExitUnreadable;
+  }
+  if (options.programs && options.mutate) {
+    return reportCall(options, streams, [&](DiagnosticEngine &diags, FileId commandLine) {
+      const SourceRange place{commandLine, options.programs->begin, options.programs->end};
+      diags.emit<Diag::BadCall>(place, "`--mutate` needs a job, and `--programs` is instead of one");
+    });
   }
   if (options.programs) {
     return provePrograms(options, streams, programs, seed);
@@ -134,12 +173,15 @@ int proveVerb(const Options &options, Streams &streams) {
     inferOptions.reshard = options.reshard;
     small = smallProgram(run, inferOptions, shrunk, proof.unable);
   }
-  const TypedModule *typed = small ? &*small : run.job ? nullptr : &*run.typed;
+  TypedModule *typed = small ? &*small : run.job ? nullptr : &*run.typed;
+  const ProveOptions proveOptions{seed, run.typed->module.loss.has_value() || options.phase == std::nullopt};
   const std::optional<int64_t> elements = typed ? proofElements(*typed) : std::nullopt;
   if (typed && (!elements || *elements > MostElements)) {
     proof.unable = "the job is too large to be run exactly; describe it with smaller sizes and fewer ranks";
+  } else if (typed && options.mutate) {
+    return proveMutants(options, streams, run, *typed, proveOptions);
   } else if (typed) {
-    proof = prove(*typed, {seed, run.typed->module.loss.has_value() || options.phase == std::nullopt});
+    proof = prove(*typed, proveOptions);
     addRealScales(*run.typed, proof);
   }
   proof.shrunk = std::move(shrunk);

@@ -39,6 +39,15 @@ constexpr Element fromInteger(int64_t n) {
   return n < 0 ? negate(reduce(static_cast<unsigned __int128>(-(n + 1)) + 1)) : reduce(static_cast<unsigned __int128>(n));
 }
 
+// Elements in the order of the integers from -(p - 1)/2 to (p - 1)/2 that they stand for: negation reverses it.
+constexpr Element HighestElement = Prime / 2;
+constexpr Element LowestElement = HighestElement + 1;
+constexpr Element placeInOrder(Element a) { return add(a, HighestElement); }
+constexpr Element elementAt(Element place) { return subtract(place, HighestElement); }
+constexpr bool less(Element a, Element b) { return placeInOrder(a) < placeInOrder(b); }
+constexpr Element larger(Element a, Element b) { return less(a, b) ? b : a; }
+constexpr Element smaller(Element a, Element b) { return less(b, a) ? b : a; }
+
 // sum of a[i] * b[i]. 32 products of 122 bits fit into 128 bits.
 inline Element dot(const Element *a, const Element *b, size_t n) {
   Element total = 0;

@@ -14,6 +14,9 @@ struct ProveOptions {
   bool backward = true;
   // What asserts a global meaning (V to S or P, reinterpret) is believed; otherwise it must be what one device has.
   bool believeAssertions = false;
+  // Inputs and parameters are integers from -3 to 3: zeros, signs and ties occur, for what depends on them (masks, comparisons,
+  // maxima, ReLU). Their sums and products are those of integers as long as no result reaches 2^60.
+  bool integers = false;
 };
 
 // Something that is not what one device computes.

@@ -112,9 +112,42 @@ TEST_CASE("rule 3: what is linear takes partial values") {
       {"x: f32[T, E]; i: i64[T, K] P@tp", "z = take(x, i)", "!partial-index"},
       {"x: f32[T, E] P@tp; i: i64[T, K]", "z = take(x, i)", "f32[T, K] P@tp"},
       {"x: f32[T, D] P(max)@tp", "z = exp(x)", "f32[T, D] P(max)@tp"},
-      {"x: f32[T, D] P(max)@tp", "z = neg(x)", "!partial-into-nonlinear"},
+      {"x: f32[T, D] P(max)@tp", "z = neg(x)", "f32[T, D] P(min)@tp"},
+      {"x: f32[T, D] P(max)@tp", "z = scale(x, 2)", "!partial-into-nonlinear"},
       {"x: f32[T, D] P(max)@tp; y: f32[T, D]", "z = add(x, y)", "!partial-into-nonlinear"},
       {"x: f32[T, D] P(max)@tp", "z = max(x)", "f32[T] P(max)@tp"},
+  });
+}
+
+TEST_CASE("a maximum over ranks passes what takes elements as they are") {
+  run({
+      {"x: f32[T, D] P(max)@tp", "z = shift(x, 1)", "f32[T, D] P(max)@tp"},
+      {"x: f32[T, D] P(max)@tp; y: f32[T, D]", "z = concat(x, y, dim=0)", "f32[96, D] P(max)@tp"},
+      {"x: f32[T, D] P(max)@tp; y: f32[T, D] P(min)@tp", "z = concat(x, y)", "!mixed-partials"},
+      {"m: i64[T, D]; x: f32[T, D] P(max)@tp; y: f32[T, D]", "z = where(m, x, y)", "f32[T, D] P(max)@tp"},
+      {"m: i64[T, D] P(max)@tp; x: f32[T, D]", "z = where(m, x, x)", "!partial-index"},
+      {"x: f32[T, E] P(max)@tp; i: i64[T, K]", "z = take(x, i)", "f32[T, K] P(max)@tp"},
+      {"x: f32[T, D] P(max)@tp; y: f32[T, D]", "z = maximum(x, y)", "f32[T, D] P(max)@tp"},
+      {"x: f32[T, D] P(min)@tp; y: f32[T, D]", "z = maximum(x, y)", "!partial-into-nonlinear"},
+      {"x: f32[T, D] P(max)@tp", "z = sum(x)", "!partial-into-nonlinear"},
+  });
+}
+
+TEST_CASE("parts that are asserted to be shards are alike") {
+  run({
+      {"x: f32[T, D] V@tp", "z = redistribute(x, S(0)@tp)", "f32[T=192@tp, D]"},
+      {"x: f32[T, U@dp] V@tp", "z = redistribute(x, S(1)@tp)", "!varying-extents"},
+  });
+}
+
+TEST_CASE("a cast is linear between floats only") {
+  run({
+      {"x: f32[T, D] P@tp", "z = cast(x, bf16)", "bf16[T, D] P@tp"},
+      {"x: f32[T, D] P@tp", "z = cast(x, i64)", "!partial-into-nonlinear"},
+      {"x: f32[T, D] P(max)@tp", "z = cast(x, i64)", "i64[T, D] P(max)@tp"},
+      {"x: f32[T, D] P(max)@tp", "z = cast(x, bool)", "!partial-into-nonlinear"},
+      {"x: i64[T, D] P@tp", "z = cast(x, f32)", "f32[T, D] P@tp detached"},
+      {"x: i64[T, D] P@tp", "z = cast(x, bool)", "!partial-index"},
   });
 }
 
@@ -148,6 +181,7 @@ TEST_CASE("attention sees batch, queries and keys apart") {
       {"q: f32[B, L@tp, N, H]; k: f32[B, L, N, H]", "z = full_attention(q, k, k)", "f32[B, L@tp, N, H]"},
       {"q: f32[T, N@tp, H]; k: f32[T, (G@tp R), H]", "z = full_attention(q, k, k)", "f32[T, N@tp, H]"},
       {"q: f32[T, N@tp, H]; k: f32[T, (G R@tp), H]", "z = full_attention(q, k, k)", "!not-contiguous"},
+      {"q: f32[T, N, H@tp]; v: f32[T, N, H]", "z = full_attention(q, q, v)", "!sharded-whole"},
       {"k: f32[T, G@tp, H]", "z = repeat_heads(k, R)", "f32[T, (G@tp R), H]"},
   });
 }

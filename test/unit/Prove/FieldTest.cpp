@@ -33,3 +33,16 @@ TEST_CASE("long sums of the largest products are exact") {
   CHECK(dot(a.data(), a.data(), 33) == 33);
   CHECK(dot(a.data(), a.data(), 0) == 0);
 }
+
+TEST_CASE("elements have the order of the integers that they stand for") {
+  CHECK(less(fromInteger(-1), 0));
+  CHECK(less(0, 1));
+  CHECK(!less(0, 0));
+  CHECK(larger(fromInteger(-5), 3) == 3);
+  CHECK(smaller(fromInteger(-5), fromInteger(-6)) == fromInteger(-6));
+  CHECK(less(LowestElement, HighestElement));
+  CHECK(negate(LowestElement) == HighestElement); // negation reverses the order
+  for (Element e : {Element(0), Element(7), fromInteger(-7), HighestElement, LowestElement}) {
+    CHECK(elementAt(placeInOrder(e)) == e);
+  }
+}

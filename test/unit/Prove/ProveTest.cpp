@@ -106,14 +106,28 @@ TEST_CASE("extents that are no numbers cannot run, and that is said") {
   CHECK(proof.unable == "`x` has an extent that is not a number, or that is too large");
 }
 
+TEST_CASE("masks and maxima on small integers, among which there are zeros and ties") {
+  ProofRun run(Head + "inputs: {x: 'f32[T@dp, D@tp]', z: 'f32[T@dp, D@tp]'}\nops:\n"
+                      "  - chosen = where(greater(x, z), neg(x), relu(z))\n"
+                      "  - y = redistribute(max(chosen), P(max)@tp -> R@tp)\n");
+  REQUIRE(run.accepted());
+  ProveOptions options;
+  options.integers = true;
+  CHECK(prove(*run.typed, options).holds());
+  for (Move &m : run.typed->instances[run.typed->root].moves) {
+    m.forward = Primitive::AllReduceMin;
+  }
+  CHECK(!prove(*run.typed, options).holds());
+}
+
 TEST_CASE("the checker accepts no random program that the proof refutes") {
   ProgramsOptions options;
-  options.programs = 3000;
+  options.programs = 20000;
   options.seed = 5;
   options.falseAlarms = false;
   const ProgramsReport report = runPrograms(options, [](int64_t) { return true; });
-  CHECK(report.programs == 3000);
-  CHECK(report.proved > 1000);
+  CHECK(report.programs == 20000);
+  CHECK(report.proved > 10000);
   for (const ProgramFailure &f : report.failures) {
     INFO(f.why << "\n" << f.graph);
     CHECK(f.operation.empty());
