@@ -123,7 +123,7 @@ std::optional<MoveText> gradientText(const TypedModule &typed, const Instance &i
   return text;
 }
 
-Expansion::Expansion(const TypedModule &program) : typed(program) {
+Expansion::Expansion(const TypedModule &program) : typed(program), gradients(inferValueGradients(program)) {
   localNames.reserve(typed.module.functions.size());
   for (size_t i = 0; i < typed.module.functions.size(); ++i) {
     localNames.push_back(nameFunction(typed.module, typed.module.functions[i], FunctionId(i) == typed.module.root));
@@ -145,14 +145,43 @@ std::string Expansion::callPath(llvm::StringRef path, const Instance &instance, 
   return path.empty() ? call : (path + "." + call).str();
 }
 
-void Expansion::visitInstance(const std::string &path, uint32_t index, const Visitor &visitor) const {
+uint32_t Expansion::callRun(uint32_t run, uint32_t op) const {
+  if (run >= gradients.runs.size()) {
+    return ValueGradients::None;
+  }
+  llvm::ArrayRef<std::pair<uint32_t, uint32_t>> calls = gradients.runs[run].calls;
+  const auto *found = llvm::lower_bound(calls, std::pair(op, 0U));
+  return found != calls.end() && found->first == op ? found->second : ValueGradients::None;
+}
+
+uint32_t Expansion::gradientOf(uint32_t run, ValueId value) const {
+  return run < gradients.runs.size() ? gradients.runs[run].values[value.index] : ValueGradients::Unknown;
+}
+
+std::string Expansion::gradientText(const Type &type, uint32_t gradient, llvm::StringRef view) const {
+  const Module &module = typed.module;
+  if (!type.grad || gradient == ValueGradients::None) {
+    return "none";
+  }
+  if (gradient == ValueGradients::Wrong) {
+    return "unknown";
+  }
+  if (gradient == ValueGradients::Unknown) { // nothing is trained, or not everything has a type: what the table says
+    const std::optional<Type> natural = dual(type, module.axes);
+    return natural ? print(*natural, module, view) : "none";
+  }
+  const Gradient &g = gradients.gradients[gradient];
+  return print(g.type, module, view) + (g.scale.isOne() ? "" : " times " + g.scale.describe(module.axes, view));
+}
+
+void Expansion::visitInstance(const std::string &path, uint32_t index, uint32_t run, const Visitor &visitor) const {
   const Instance &instance = typed.instances[index];
   const Function &function = typed.module.function(instance.function);
   const LocalNames &local = names(instance.function);
   const bool inside = visitor.enter(path, instance);
   const auto show = [&](ValueId value) {
     if (inside && !local.hidden[value.index]) {
-      visitor.value(path, instance, value);
+      visitor.value(path, instance, value, run);
     }
   };
   for (ValueId input : function.inputs) {
@@ -170,7 +199,7 @@ void Expansion::visitInstance(const std::string &path, uint32_t index, const Vis
       }
     }
     if (op.kind == OpKind::Call && i < instance.callees.size() && instance.callees[i] < typed.instances.size()) {
-      visitInstance(callPath(path, instance, i), instance.callees[i], visitor);
+      visitInstance(callPath(path, instance, i), instance.callees[i], callRun(run, i), visitor);
     }
     for (uint32_t r = 0; r < op.numResults; ++r) {
       show(function.result(op, r));

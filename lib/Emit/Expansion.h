@@ -4,7 +4,7 @@
 // that the model gives, never on ids. It is not a pass of the compiler: nothing below Emit expands layers.
 #pragma once
 
-#include "shardc/Infer/Infer.h"
+#include "shardc/Infer/Gradients.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/GlobPattern.h"
 
@@ -42,16 +42,24 @@ public:
   struct Visitor {
     // False leaves out the module's own values and moves; what it calls is still visited.
     llvm::function_ref<bool(llvm::StringRef path, const Instance &instance)> enter;
-    llvm::function_ref<void(llvm::StringRef path, const Instance &instance, ValueId value)> value;
+    llvm::function_ref<void(llvm::StringRef path, const Instance &instance, ValueId value, uint32_t run)> value;
     llvm::function_ref<void(llvm::StringRef path, const Instance &instance, const Move &move)> move;
   };
   // Everything in order of execution, every layer on its own.
-  void visit(const Visitor &visitor) const { visitInstance("", typed.root, visitor); }
+  void visit(const Visitor &visitor) const { visitInstance("", typed.root, rootRun(), visitor); }
+
+  // Backward passes, told apart by the gradients that they start from: that of the whole program, and the one of a call in `run`.
+  uint32_t rootRun() const { return uint32_t(gradients.runs.size()) - 1; }
+  uint32_t callRun(uint32_t run, uint32_t op) const;
+  // What tells gradients of one run apart, as a key; and its text.
+  uint32_t gradientOf(uint32_t run, ValueId value) const;
+  std::string gradientText(const Type &type, uint32_t gradient, llvm::StringRef view) const;
 
 private:
-  void visitInstance(const std::string &path, uint32_t index, const Visitor &visitor) const;
+  void visitInstance(const std::string &path, uint32_t index, uint32_t run, const Visitor &visitor) const;
 
   const TypedModule &typed;
+  ValueGradients gradients;
   std::vector<LocalNames> localNames;
 };
 

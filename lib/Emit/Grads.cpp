@@ -1,5 +1,6 @@
 // Grads: the gradient table as text and JSON. See the header. Nothing is judged here: Verify made the rows.
 #include "shardc/Emit/Grads.h"
+#include "Table.h"
 #include "shardc/Emit/Json.h"
 #include "shardc/IR/Text.h"
 #include "llvm/ADT/STLExtras.h"
@@ -56,6 +57,8 @@ std::vector<std::string> columns(const SyncRow &row, const Module &module, llvm:
           verdict};
 }
 
+} // namespace
+
 void writeTable(llvm::raw_ostream &out, const std::vector<std::vector<std::string>> &table) {
   std::vector<size_t> widths;
   for (const std::vector<std::string> &row : table) {
@@ -75,7 +78,20 @@ void writeTable(llvm::raw_ostream &out, const std::vector<std::vector<std::strin
   }
 }
 
-} // namespace
+static void writeNorm(llvm::raw_ostream &out, const TypedModule &typed, llvm::ArrayRef<SyncRow> rows, llvm::StringRef view) {
+  if (!typed.module.sync) {
+    out << "\nno rules of synchronisation are known\n";
+    return;
+  }
+  const std::vector<NormGroup> norms = normGroups(typed, rows);
+  out << (norms.empty() ? "\nno clip norm is declared\n" : "\nclip norm: squares are added\n");
+  for (const NormGroup &g : norms) {
+    const int64_t ranks = typed.module.axes.product(g.norm.over);
+    out << "  over " << (g.norm.over.empty() ? "no other ranks" : namesOf(typed.module.axes, g.norm.over, view)) << " (" << ranks
+        << (ranks == 1 ? " rank" : " ranks") << (g.norm.once.empty() ? "" : ", copies once") << "): " << llvm::join(g.families, ", ")
+        << '\n';
+  }
+}
 
 void writeGradsText(llvm::raw_ostream &out, const JobReport &job, llvm::StringRef view) {
   if (!job.typed) {
@@ -93,18 +109,8 @@ void writeGradsText(llvm::raw_ostream &out, const JobReport &job, llvm::StringRe
     table.push_back(columns(row, module, shown));
   }
   writeTable(out, table);
-  if (!module.sync) {
-    out << "\nno rules of synchronisation are known\n";
-    return;
-  }
-  const std::vector<NormGroup> norms = normGroups(*job.typed, rows);
-  out << (norms.empty() ? "\nno clip norm is declared\n" : "\nclip norm: squares are added\n");
-  for (const NormGroup &g : norms) {
-    const int64_t ranks = module.axes.product(g.norm.over);
-    out << "  over " << (g.norm.over.empty() ? "no other ranks" : namesOf(module.axes, g.norm.over, shown)) << " (" << ranks
-        << (ranks == 1 ? " rank" : " ranks") << (g.norm.once.empty() ? "" : ", copies once") << "): " << llvm::join(g.families, ", ")
-        << '\n';
-  }
+  writeNorm(out, *job.typed, rows, shown);
+  writeSlicesText(out, job, shown);
 }
 
 static void writeRow(llvm::json::OStream &json, const SyncRow &row, const Module &module, llvm::StringRef view) {
@@ -157,6 +163,11 @@ void writeGradsJson(llvm::raw_ostream &out, const JobReport &job, llvm::StringRe
           json.attribute("ranks", module->axes.product(g.norm.over));
           json.attribute("copies_once", module->axes.describe(g.norm.once, shown));
         });
+      }
+    });
+    json.attributeArray("slices", [&] {
+      if (job.typed) {
+        writeSlicesJson(json, job, shown);
       }
     });
   });

@@ -26,11 +26,12 @@ public:
     std::vector<Located> moves;
     json.attributeBegin("values");
     json.arrayBegin();
-    expansion.visit({[&](llvm::StringRef path, const Instance &) { return filter.selects(path); },
-                     [&](llvm::StringRef path, const Instance &instance, ValueId value) { writeValue(path, instance, value); },
-                     [&](llvm::StringRef path, const Instance &instance, const Move &move) {
-                       moves.push_back({expansion.fullName(path, instance, move.value), &instance, &move});
-                     }});
+    expansion.visit(
+        {[&](llvm::StringRef path, const Instance &) { return filter.selects(path); },
+         [&](llvm::StringRef path, const Instance &instance, ValueId value, uint32_t run) { writeValue(path, instance, value, run); },
+         [&](llvm::StringRef path, const Instance &instance, const Move &move) {
+           moves.push_back({expansion.fullName(path, instance, move.value), &instance, &move});
+         }});
     json.arrayEnd();
     json.attributeEnd();
     json.attributeArray("changes", [&] {
@@ -58,15 +59,14 @@ private:
     return view.empty() ? typed.module.viewOf(typed.module.function(instance.function)) : llvm::StringRef(view);
   }
 
-  const TypeTexts &textsOf(TypeId id, llvm::StringRef vocabulary) {
-    std::optional<TypeTexts> &text = texts[{id.index, vocabulary}];
+  const TypeTexts &textsOf(TypeId id, uint32_t gradient, llvm::StringRef vocabulary) {
+    std::optional<TypeTexts> &text = texts[{id.index, gradient, vocabulary}];
     if (!text) {
       const Module &module = typed.module;
       const Type &type = module.types[id];
-      const std::optional<Type> gradient = type.grad ? dual(type, module.axes) : std::nullopt;
       text.emplace();
       text->type = print(type, module, vocabulary);
-      text->gradient = gradient ? print(*gradient, module, vocabulary) : "none";
+      text->gradient = expansion.gradientText(type, gradient, vocabulary);
       for (int64_t extent : localShape(type, 0, module.axes)) {
         text->shape.push_back(extent < 0 ? llvm::json::Value(nullptr) : llvm::json::Value(extent));
       }
@@ -74,7 +74,7 @@ private:
     return *text;
   }
 
-  void writeValue(llvm::StringRef path, const Instance &instance, ValueId value) {
+  void writeValue(llvm::StringRef path, const Instance &instance, ValueId value, uint32_t run) {
     const TypeId id = value.index < instance.values.size() ? instance.values[value.index] : TypeId();
     json.object([&] {
       json.attribute("name", jsonText(expansion.fullName(path, instance, value)));
@@ -84,7 +84,7 @@ private:
         json.attribute("local_shape", nullptr);
         return;
       }
-      const TypeTexts &text = textsOf(id, viewOf(instance));
+      const TypeTexts &text = textsOf(id, expansion.gradientOf(run, value), viewOf(instance));
       json.attribute("type", jsonText(text.type));
       json.attribute("gradient", jsonText(text.gradient));
       json.attributeArray("local_shape", [&] {
@@ -119,7 +119,7 @@ private:
   Expansion expansion;
   ModuleFilter filter;
   std::string view;
-  std::map<std::pair<uint32_t, llvm::StringRef>, std::optional<TypeTexts>> texts;
+  std::map<std::tuple<uint32_t, uint32_t, llvm::StringRef>, std::optional<TypeTexts>> texts; // by type, gradient and view
 };
 
 } // namespace

@@ -25,7 +25,7 @@ public:
       out << '\n';
     }
     out << "  value: type | gradient; change over axes: collective, bytes sent per rank\n\n";
-    block("", "", typed.root, 1, 0);
+    block("", "", typed.root, expansion.rootRun(), 1, 0);
   }
 
 private:
@@ -44,24 +44,25 @@ private:
     return view.empty() ? module.viewOf(module.function(instance.function)) : llvm::StringRef(view);
   }
 
-  const std::pair<std::string, std::string> &typeTexts(TypeId id, llvm::StringRef vocabulary) {
-    std::pair<std::string, std::string> &text = texts[{id.index, vocabulary}];
+  const std::pair<std::string, std::string> &typeTexts(TypeId id, uint32_t gradient, llvm::StringRef vocabulary) {
+    std::pair<std::string, std::string> &text = texts[{id.index, gradient, vocabulary}];
     if (text.first.empty()) {
       const Type &type = module.types[id];
-      text.first = print(type, module, vocabulary);
-      const std::optional<Type> gradient = type.grad ? dual(type, module.axes) : std::nullopt;
-      text.second = gradient ? print(*gradient, module, vocabulary) : "none";
+      text = {print(type, module, vocabulary), expansion.gradientText(type, gradient, vocabulary)};
     }
     return text;
   }
 
-  void addValue(std::vector<Line> &lines, const Instance &instance, ValueId value) {
+  void addValue(std::vector<Line> &lines, const Instance &instance, uint32_t run, ValueId value) {
     const LocalNames &names = expansion.names(instance.function);
     Line line;
     line.name = (names.hidden[value.index] ? "-> " : "") + names.plain[value.index];
     const TypeId id = value.index < instance.values.size() ? instance.values[value.index] : TypeId();
-    line.type = id.valid() ? typeTexts(id, viewOf(instance)).first : "unknown";
-    line.gradient = id.valid() ? typeTexts(id, viewOf(instance)).second : "unknown";
+    if (id.valid()) {
+      std::tie(line.type, line.gradient) = typeTexts(id, expansion.gradientOf(run, value), viewOf(instance));
+    } else {
+      line.type = line.gradient = "unknown";
+    }
     lines.push_back(std::move(line));
   }
 
@@ -114,12 +115,12 @@ private:
   }
 
   // Whether call `b` runs the instance that call `a` before it does, under the number that follows: layers.3 and layers.5.
-  bool alike(const std::string &path, const Instance &instance, uint32_t a, uint32_t b) const {
+  bool alike(const std::string &path, const Instance &instance, uint32_t run, uint32_t a, uint32_t b) const {
     const std::vector<std::string> &calls = expansion.names(instance.function).calls;
     const auto [base, digits] = llvm::StringRef(calls[a]).rsplit('.');
     int64_t number = 0;
     return b < calls.size() && !digits.getAsInteger(10, number) && instance.callees[b] == instance.callees[a] &&
-           calls[b] == (base + "." + std::to_string(number + b - a)).str() &&
+           expansion.callRun(run, b) == expansion.callRun(run, a) && calls[b] == (base + "." + std::to_string(number + b - a)).str() &&
            sameSelection(expansion.callPath(path, instance, a), expansion.callPath(path, instance, b), instance.callees[a]);
   }
 
@@ -129,12 +130,12 @@ private:
     uint32_t period = 1;
     uint32_t times = 1;
   };
-  Repetition repetition(const std::string &path, const Instance &instance, uint32_t first) const {
+  Repetition repetition(const std::string &path, const Instance &instance, uint32_t run, uint32_t first) const {
     constexpr uint32_t LongestPeriod = 8;
     Repetition best;
     for (uint32_t period = 1; period <= LongestPeriod; ++period) {
       uint32_t covered = period;
-      while (alike(path, instance, first + covered - period, first + covered)) {
+      while (alike(path, instance, run, first + covered - period, first + covered)) {
         ++covered;
       }
       const uint32_t times = covered / period;
@@ -145,14 +146,14 @@ private:
     return best;
   }
 
-  std::vector<Line> linesOf(const std::string &path, const Instance &instance) {
+  std::vector<Line> linesOf(const std::string &path, const Instance &instance, uint32_t run) {
     const Function &function = module.function(instance.function);
     std::vector<Line> lines;
     for (ValueId input : function.inputs) {
-      addValue(lines, instance, input);
+      addValue(lines, instance, run, input);
     }
     for (ValueId param : function.params) {
-      addValue(lines, instance, param);
+      addValue(lines, instance, run, param);
     }
     size_t next = 0;
     for (uint32_t i = 0; i < function.ops.size(); ++i) {
@@ -161,7 +162,7 @@ private:
         addMove(lines, instance, instance.moves[next]);
       }
       if (op.kind == OpKind::Call && i < instance.callees.size() && instance.callees[i] < typed.instances.size()) {
-        const auto [period, times] = repetition(path, instance, i);
+        const auto [period, times] = repetition(path, instance, run, i);
         for (uint32_t of = 0; of < period; ++of) {
           Line line;
           line.call = static_cast<int32_t>(i + of);
@@ -173,14 +174,14 @@ private:
         continue; // the callee shows its results
       }
       for (uint32_t r = 0; r < op.numResults; ++r) {
-        addValue(lines, instance, function.result(op, r));
+        addValue(lines, instance, run, function.result(op, r));
       }
     }
     return lines;
   }
 
   // `path` finds names, `shown` is what is printed: "layers.3..60.moe".
-  void block(const std::string &path, const std::string &shown, uint32_t index, uint32_t alike, unsigned depth) {
+  void block(const std::string &path, const std::string &shown, uint32_t index, uint32_t run, uint32_t alike, unsigned depth) {
     const Instance &instance = typed.instances[index];
     const bool visible = filter.selects(path);
     if (visible && !path.empty()) {
@@ -190,7 +191,7 @@ private:
       }
       out << '\n';
     }
-    const std::vector<Line> lines = linesOf(path, instance);
+    const std::vector<Line> lines = linesOf(path, instance, run);
     size_t nameWidth = 0;
     size_t typeWidth = 0;
     for (const Line &line : lines) {
@@ -202,7 +203,8 @@ private:
       if (line.call >= 0) {
         const auto op = static_cast<uint32_t>(line.call);
         const std::string below = expansion.callPath(path, instance, op);
-        block(below, shownPath(shown, instance, line), instance.callees[op], line.alike, path.empty() ? depth : inner);
+        block(below, shownPath(shown, instance, line), instance.callees[op], expansion.callRun(run, op), line.alike,
+              path.empty() ? depth : inner);
       } else if (visible) {
         writeLine(line, nameWidth, typeWidth, path.empty() ? depth : inner);
       }
@@ -236,7 +238,7 @@ private:
   Expansion expansion;
   ModuleFilter filter;
   std::string view;
-  std::map<std::pair<uint32_t, llvm::StringRef>, std::pair<std::string, std::string>> texts; // by type and view
+  std::map<std::tuple<uint32_t, uint32_t, llvm::StringRef>, std::pair<std::string, std::string>> texts; // by type, gradient and view
 };
 
 } // namespace
@@ -248,7 +250,8 @@ bool anyModuleMatches(const TypedModule &typed, llvm::StringRef pattern) {
     return true;
   }
   Expansion(typed).visit({[&](llvm::StringRef path, const Instance &) { return !(found = found || filter.selects(path)); },
-                          [](llvm::StringRef, const Instance &, ValueId) {}, [](llvm::StringRef, const Instance &, const Move &) {}});
+                          [](llvm::StringRef, const Instance &, ValueId, uint32_t) {},
+                          [](llvm::StringRef, const Instance &, const Move &) {}});
   return found;
 }
 

@@ -66,6 +66,10 @@ static void addSwitches(const Arguments &arguments, Job &job) {
   put("clip", std::strtod(arguments.text("max_norm").c_str(), nullptr) > 0);
   job.switches["zero"] = std::to_string(zeroStage(arguments));
   job.switches["precision"] = arguments.text("precision");
+  const std::string reduced = arguments.text("communication_dtype"); // torch.float32
+  static constexpr std::pair<llvm::StringRef, const char *> DTypes[] = {{"bfloat16", "bf16"}, {"float16", "f16"}, {"float32", "f32"}};
+  const auto *known = llvm::find_if(DTypes, [&](const auto &d) { return llvm::StringRef(reduced).ends_with(d.first); });
+  job.switches["reduce_dtype"] = known == std::end(DTypes) ? "" : known->second;
   job.switches["compute_dtype"] = arguments.text("precision") == "fp32" ? "float32" : "bfloat16";
   // Zigzag: each rank of a ring holds a chunk from either end of the sequence, an order of its own.
   job.switches["load_balancer"] = mode == "ring_attn" ? "headtail" : "none";

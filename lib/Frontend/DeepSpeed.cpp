@@ -102,6 +102,7 @@ static void addSwitches(const Settings &settings, const Degrees &d, Job &job) {
   put("sum", sum);
   put("ulysses", settings.integer("launch.sequence_parallel_size") > 1);
   put("mean_over_sp", meanOverAll && d.sp > 1);
+  put("universal", settings.on("checkpoint.load_universal") || settings.on("load_universal_checkpoint"));
   put("kv_copied", d.sp > 1 && job.sizes.count("G") && job.sizes.at("G").value % d.sp != 0);
   // What a rank's loss is: the mean of its own tokens, its share of the mean over the ranks of a sequence, or of all tokens.
   put("loss_mean_dp", loss == "mean" || loss == "share" || (loss == "expected" && !sum));
@@ -109,7 +110,6 @@ static void addSwitches(const Settings &settings, const Degrees &d, Job &job) {
   put("loss_expected", loss == "expected");
   put("heads_sharded", job.switches["tp_wq"] == "column" || job.switches["tp_wq_b"] == "column");
   job.switches["stage"] = std::to_string(stage);
-  job.switches["checkpoint"] = settings.on("checkpoint.load_universal") || settings.on("load_universal_checkpoint") ? "whole" : "files";
   job.switches["path"] = correctionPath(settings);
   job.switches["reduce_dtype"] = reductionType(settings, d);
   job.switches["compute_dtype"] = settings.on("bf16.enabled") || settings.on("fp16.enabled") ? "bfloat16" : "float32";
@@ -121,6 +121,9 @@ static void addAssumptions(const Settings &settings, const Degrees &d, Job &job)
     job.assumes.push_back(
         llvm::formatv("`gradient_clipping` is at its default, 1.0: gradients are clipped{0}",
                       averagesExpertNorms(settings, d) ? ", and the norms of ranks that hold different experts are averaged for it" : ""));
+  }
+  if (const int64_t stage = settings.integer("zero_optimization.stage"); stage == 1 || stage == 2) {
+    job.assumes.push_back("the optimizer has one group of parameters, and one of experts: ZeRO pads and cuts each group as a row");
   }
   if (settings.text("launch.loss") == "expected") {
     const std::string sp =

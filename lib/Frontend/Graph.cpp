@@ -3,6 +3,7 @@
 // Everything is read, whatever was wrong before, so that one run shows all mistakes; only without axes there is nothing
 // that a layout could mean. The format is described in docs/graphs.md.
 #include "GraphReader.h"
+#include "shardc/Frontend/Storage.h"
 #include "shardc/Frontend/Sync.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -31,7 +32,7 @@ std::optional<Module> GraphReader::read() {
   }
   bool axes = readAxes(reader);
   readSizes(reader.mapping("sizes"));
-  const ConfigNode *sync = reader.any("sync");
+  const ConfigNode *sync = reader.any("sync"), *storage = reader.mapping("storage");
   const ConfigNode *loss = reader.mapping("loss");
   if (axes) {
     readFunctions(reader);
@@ -50,6 +51,9 @@ std::optional<Module> GraphReader::read() {
     readLoss(loss, function.scope());
     if (sync) {
       addSync(*sync, module, diags);
+    }
+    if (storage) {
+      addStorage(*storage, module, diags);
     }
   } else { // known all the same
     for (llvm::StringRef key : {"functions", "params", "buffers", "inputs", "constants", "ops", "types", "outputs", "boundaries"}) {

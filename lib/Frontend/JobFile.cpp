@@ -140,6 +140,9 @@ std::optional<JobRequest> readJobFile(const ConfigNode &root, llvm::StringRef pa
   if (const ConfigNode *sync = reader.any("sync")) {
     request.sync = std::make_shared<const ConfigNode>(*sync);
   }
+  if (const ConfigNode *storage = reader.mapping("storage")) {
+    request.storage = std::make_shared<const ConfigNode>(*storage);
+  }
   static constexpr std::pair<llvm::StringLiteral, llvm::StringLiteral> later[] = {
       {"allow", "this version cannot allow findings, all of them count"},
       {"budget", "this version does not compare memory or time with a budget"}};

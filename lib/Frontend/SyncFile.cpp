@@ -30,7 +30,7 @@ std::vector<std::string> shippedRules() {
 
 class SyncFinder {
 public:
-  SyncFinder(const Job &j, Module &m, DiagnosticEngine &d) : job(j), module(m), diags(d), reader(job, m, d) {}
+  SyncFinder(Job j, Module &m, DiagnosticEngine &d) : job(std::move(j)), module(m), diags(d), reader(job, m, d) {}
 
   // Reads what stands at a `sync:` key, or (null) the rules of the framework, and gives the module its plan.
   void run(const ConfigNode *written, const std::string &framework) {
@@ -167,9 +167,8 @@ bool addSync(const Job &job, const ConfigNode *written, Module &module, Diagnost
   return diags.errorCount() == errors;
 }
 
-bool addSync(const ConfigNode &written, Module &module, DiagnosticEngine &diags) {
-  const size_t errors = diags.errorCount();
-  Job job; // what terms and conditions may name
+Job namedSizes(const Module &module) {
+  Job job;
   for (const auto &[name, extent] : module.sizes) {
     if (extent >= 0) {
       job.sizes[module.names.str(name).str()] = {extent, {}};
@@ -178,7 +177,17 @@ bool addSync(const ConfigNode &written, Module &module, DiagnosticEngine &diags)
   for (const Axis &axis : module.axes.axes()) {
     job.sizes[axis.name] = {axis.size, {}};
   }
-  SyncFinder(job, module, diags).run(&written, "");
+  for (const ViewSpec &view : module.axes.views()) {
+    for (const AxisSpec &axis : view.axes) {
+      job.sizes[axis.name].range = axis.range;
+    }
+  }
+  return job;
+}
+
+bool addSync(const ConfigNode &written, Module &module, DiagnosticEngine &diags) {
+  const size_t errors = diags.errorCount();
+  SyncFinder(namedSizes(module), module, diags).run(&written, "");
   return diags.errorCount() == errors;
 }
 

@@ -246,14 +246,13 @@ void SyncReader::rule(const ConfigNode &node, const RuleGate &gate) {
   }
   readShard(reader.mapping("shard"), gate, r.rule);
   r.rule.condition = reader.string("only_if").value_or(Located<std::string>()).value;
-  Located<std::string> dtype = reader.string("dtype").value_or(Located<std::string>());
-  if (const auto said = job.switches.find(dtype.value); said != job.switches.end()) { // a switch that says it
-    dtype.value = said->second;
+  if (const std::optional<Located<std::string>> dtype = reader.string("dtype")) { // a dtype, or a switch that says one
+    const std::string word = gate.scope().text(dtype->value).value_or(dtype->value);
+    r.rule.dtype = word;
+    if (!word.empty() && !parseDType(word)) {
+      diags.emit<Diag::UnknownName>(dtype->range, word, "a dtype");
+    }
   }
-  if (!dtype.value.empty() && !parseDType(dtype.value)) {
-    diags.emit<Diag::UnknownName>(dtype.range, dtype.value, "a dtype");
-  }
-  r.rule.dtype = dtype.value;
   r.rule.decided = decidedAt(reader);
   r.rule.decidedText = "reduced over `" + overNames + "`";
   reader.finish();
@@ -286,6 +285,8 @@ void SyncReader::readShard(const ConfigNode *node, const RuleGate &gate, SyncRul
       r.shardDim = int32_t(n.value_or(0));
     }
   }
+  r.shardEven = reader.boolean("even").value_or(Located<bool>()).value;
+  r.shardDecided = decidedAt(reader);
   reader.finish();
 }
 

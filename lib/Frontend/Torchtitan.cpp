@@ -91,6 +91,7 @@ static void addSwitches(const Settings &settings, Job &job) {
   job.switches["spmd_backend"] = settings.text("parallelism.spmd_backend");
   job.switches["load_balancer"] = settings.text("parallelism.context_parallel_load_balancer");
   job.switches["compute_dtype"] = settings.text("training.mixed_precision_param");
+  job.switches["stored_dtype"] = settings.text("training.dtype") == "bfloat16" ? "bf16" : "f32";
 }
 
 static void addAssumptions(const Settings &settings, Job &job) {

@@ -105,7 +105,8 @@ private:
       const Slot &slot = run.params[p];
       param.faulty = slot.faulty;
       if (slot.known() && !slot.faulty) {
-        param.gradient = Gradient{runs.table.type(slot.type), runs.table.scale(slot.scale)};
+        const Type type = asWritten(runs.table.type(slot.type), module.types[value.declared], module.axes);
+        param.gradient = Gradient{type, runs.table.scale(slot.scale)};
       }
       params.push_back(std::move(param));
     }
@@ -121,6 +122,17 @@ private:
 };
 
 } // namespace
+
+Type asWritten(Type gradient, const Type &value, const Axes &axes) {
+  for (AtomId a : activeAtoms(value)) {
+    const Atom &atom = axes.atom(a);
+    const bool sameCut = usedVariant(gradient, atom.block, axes).value_or(atom.variant) == atom.variant;
+    if (stateOf(value, a) == State::I && sameCut && stateOf(gradient, a) == State::R) {
+      setState(gradient, a, State::I);
+    }
+  }
+  return gradient;
+}
 
 std::vector<ParamGradient> collectParams(const TypedModule &typed, const GradientRuns &runs, DiagnosticEngine &diags) {
   std::vector<ParamGradient> params;

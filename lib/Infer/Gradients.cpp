@@ -20,8 +20,8 @@ namespace {
 
 class Backward {
 public:
-  Backward(const TypedModule &t, DiagnosticEngine &d)
-      : typed(t), module(t.module), axes(t.module.axes), diags(d), adjoint(t, result.table) {}
+  Backward(const TypedModule &t, DiagnosticEngine &d, bool keep = false)
+      : typed(t), module(t.module), axes(t.module.axes), diags(d), adjoint(t, result.table), keepValues(keep) {}
 
   GradientRuns run() {
     const Instance &root = typed.instances[typed.root];
@@ -141,6 +141,9 @@ private:
     }
     for (ValueId v : f.inputs) {
       run.inputs.push_back(grads[v.index]);
+    }
+    if (keepValues) {
+      run.values = std::move(grads);
     }
     result.runs.push_back(std::move(run));
     return uint32_t(result.runs.size() - 1);
@@ -269,6 +272,7 @@ private:
   DiagnosticEngine &diags;
   GradientRuns result;
   Adjoint adjoint;
+  bool keepValues; // of every function, not only of its inputs and parameters
   std::map<std::vector<uint32_t>, uint32_t> passes;
 };
 
@@ -289,6 +293,37 @@ std::vector<ParamGradient> inferGradients(const TypedModule &typed, DiagnosticEn
   }
   GradientRuns runs = Backward(typed, diags).run();
   return collectParams(typed, runs, diags);
+}
+
+ValueGradients inferValueGradients(const TypedModule &typed) {
+  ValueGradients values;
+  if (llvm::any_of(typed.instances, [](const Instance &i) { return i.failed; }) || !hasTrainable(typed.module)) {
+    return values;
+  }
+  SourceManager nowhere;
+  DiagnosticEngine ignored(nowhere); // said where the job is checked
+  GradientRuns runs = Backward(typed, ignored, true).run();
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> known; // type of the value, type and scale of the gradient
+  for (GradientRun &run : runs.runs) {
+    ValueGradients::Run &out = values.runs.emplace_back();
+    out.instance = run.instance;
+    out.calls = std::move(run.calls);
+    for (size_t v = 0; v < run.values.size(); ++v) {
+      const Slot &slot = run.values[v];
+      const TypeId value = typed.instances[run.instance].values[v];
+      if (!value.valid() || !slot.known() || slot.faulty) {
+        out.values.push_back(slot.faulty ? ValueGradients::Wrong : ValueGradients::None);
+        continue;
+      }
+      const auto [it, isNew] = known.try_emplace({value.index, slot.type.index, slot.scale}, uint32_t(values.gradients.size()));
+      if (isNew) {
+        const Type type = asWritten(runs.table.type(slot.type), typed.module.types[value], typed.module.axes);
+        values.gradients.push_back({type, runs.table.scale(slot.scale)});
+      }
+      out.values.push_back(it->second);
+    }
+  }
+  return values;
 }
 
 } // namespace shardc

@@ -345,7 +345,8 @@ private:
     for (size_t i = typed.instances.size(); i-- > 0;) {
       for (uint32_t callee : typed.instances[i].callees) {
         if (callee != NoOp) {
-          typed.instances[callee].uses += typed.instances[i].uses;
+          int64_t &uses = typed.instances[callee].uses;
+          uses = __builtin_add_overflow(uses, typed.instances[i].uses, &uses) ? INT64_MAX : uses;
         }
       }
     }
@@ -356,7 +357,7 @@ private:
     int64_t uses = typed.instances[index].uses;
     for (size_t i = 0; i < typed.instances.size(); ++i) {
       bool alike = i != index && typed.instances[i].function == typed.instances[index].function && rests[i];
-      uses += alike ? typed.instances[i].uses : 0;
+      uses = __builtin_add_overflow(uses, alike ? typed.instances[i].uses : 0, &uses) ? INT64_MAX : uses;
     }
     return uses;
   }

@@ -92,11 +92,6 @@ void reportNorm(const TypedModule &typed, llvm::ArrayRef<SyncRow> rows, Diagnost
     if (row.verdict != SyncVerdict::Right || !row.familyIndex) {
       continue; // its own finding comes first
     }
-    if (!row.shardedOver.empty() && row.shardDim >= int32_t(row.synchronised->dims.size())) {
-      diags.emit<Diag::BadShardDim>(
-          row.keptBy, row.parameters, row.shardDim,
-          llvm::formatv("{0} dimension{1}", row.synchronised->dims.size(), row.synchronised->dims.size() == 1 ? "" : "s"));
-    }
     const SyncFamily &family = module.sync->families[*row.familyIndex];
     std::pair<uint32_t, llvm::SmallVector<AtomId, 8>> kind(*row.familyIndex, distinctOver(row, module.axes));
     if (!family.norm || llvm::is_contained(told, kind)) {

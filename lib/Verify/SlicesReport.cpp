@@ -7,30 +7,25 @@
 
 namespace shardc {
 
-std::string cutsText(llvm::ArrayRef<Cut> cuts) {
-  constexpr size_t Most = 6, Front = 3;
+std::string cutsText(const CutRow &row) {
+  constexpr int64_t Most = 6, Front = 3;
   std::string text;
-  for (size_t i = 0; i < cuts.size(); ++i) {
-    if (cuts.size() > Most && i == Front) {
+  for (int64_t i = 0; i < row.ranks; ++i) {
+    if (row.ranks > Most && i == Front) {
       text += ", ...";
-      i = cuts.size() - 1;
+      i = row.ranks - 1;
     }
-    text += (text.empty() ? "" : ", ") + std::to_string(cuts[i].elements.size());
-    text += cuts[i].pad == 0 ? "" : "+" + std::to_string(cuts[i].pad);
+    const Cut cut = row.at(i);
+    text += (text.empty() ? "" : ", ") + std::to_string(cut.elements.size());
+    text += cut.pad == 0 ? "" : "+" + std::to_string(cut.pad);
   }
   return text;
 }
 
 // "15 and 15", pads counted in.
-static std::string sizesText(llvm::ArrayRef<Cut> cuts) {
-  const auto size = [&](size_t i) { return std::to_string(cuts[i].elements.size() + cuts[i].pad); };
-  if (cuts.size() == 1) {
-    return size(0);
-  }
-  if (cuts.size() == 2) {
-    return size(0) + " and " + size(1);
-  }
-  return size(0) + ", " + size(1) + (cuts.size() > 3 ? ", ..., " : " and ") + size(cuts.size() - 1);
+static std::string sizesText(const CutRow &row) {
+  const std::string each = std::to_string(row.each);
+  return row.ranks == 1 ? each : row.ranks == 2 ? each + " and " + each : std::to_string(row.ranks) + " x " + each;
 }
 
 static std::string rangeText(const Range &r) {
@@ -46,26 +41,25 @@ namespace {
 
 struct Mismatch {
   const StoredParam *param;
-  std::string kept, taken;
+  CutRow kept, taken;
   std::vector<std::string> others;
   int64_t count;
 };
 
-void report(const TypedModule &typed, const Mismatch &m, DiagnosticEngine &diags) {
+void report(const Mismatch &m, DiagnosticEngine &diags) {
   const StoredParam &param = *m.param;
-  const std::vector<Cut> kept = cutsOf(typed, param), taken = cutsOf(typed, param, true);
-  size_t first = 0;
-  while (first + 1 < std::min(kept.size(), taken.size()) && kept[first].elements == taken[first].elements) {
+  int64_t first = 0;
+  while (first + 1 < std::min(m.kept.ranks, m.taken.ranks) && m.kept.at(first).elements == m.taken.at(first).elements) {
     ++first;
   }
+  const Cut kept = m.kept.at(first), taken = m.taken.at(first);
   const StorageShare &store = param.rule.share, &load = *param.rule.load;
-  DiagnosticBuilder b = diags.emit<Diag::SlicesNotLoaded>(placeOf(param), param.path, m.kept, m.taken);
-  b.note(llvm::formatv("the store pads {0} elements to a multiple of {1} (`{2}`), the loader to one of {3} (`{4}`)",
-                       kept.back().elements.end, store.multiple, store.padText, load.multiple, load.padText)
+  DiagnosticBuilder b = diags.emit<Diag::SlicesNotLoaded>(placeOf(param), param.path, sizesText(m.kept), sizesText(m.taken));
+  b.note(llvm::formatv("the store pads {0} elements to a multiple of {1} (`{2}`), the loader to one of {3} (`{4}`)", m.kept.elements,
+                       store.multiple, store.padText, load.multiple, load.padText)
              .str());
-  b.note(llvm::formatv("rank {0} of its group keeps {1} and would get {2}{3}", first, rangeText(kept[first].elements),
-                       rangeText(taken[first].elements),
-                       taken[first].pad > 0 ? llvm::formatv(" and a pad of {0}", taken[first].pad).str() : std::string())
+  b.note(llvm::formatv("rank {0} of its group keeps {1} and would get {2}{3}", first, rangeText(kept.elements), rangeText(taken.elements),
+                       taken.pad > 0 ? llvm::formatv(" and a pad of {0}", taken.pad).str() : std::string())
              .str());
   if (!m.others.empty()) {
     b.note("the same of `" + llvm::join(m.others, "`, `") + "`");
@@ -78,9 +72,28 @@ void report(const TypedModule &typed, const Mismatch &m, DiagnosticEngine &diags
 
 } // namespace
 
-void reportSlices(const TypedModule &typed, const std::vector<StoredParam> &params, DiagnosticEngine &diags) {
+// A dimension behind the first that its ranks do not divide, where that is refused.
+static bool isUneven(const TypedModule &typed, const StoredParam &param) {
+  const CutRow row = cutRowOf(typed, param);
+  return param.rule.cut == StorageCut::Dim && param.rule.even && param.rule.dim > 0 && row.elements % row.ranks != 0;
+}
+
+void reportSlices(const TypedModule &typed, llvm::ArrayRef<StoredParam> params, DiagnosticEngine &diags) {
   std::vector<Mismatch> mismatches;
   for (const StoredParam &param : params) {
+    const size_t dims = typed.module.types[param.type].dims.size();
+    if (param.rule.cut == StorageCut::Dim && size_t(param.rule.dim) >= dims) {
+      diags.emit<Diag::BadShardDim>(param.rule.range, param.path, param.rule.dim,
+                                    llvm::formatv("{0} dimension{1}", dims, dims == 1 ? "" : "s"));
+      continue;
+    }
+    if (isUneven(typed, param)) {
+      const CutRow row = cutRowOf(typed, param);
+      diags
+          .emit<Diag::UnevenShardDim>(placeOf(param), param.path, param.rule.dim, row.elements,
+                                      llvm::formatv("`{0}` ({1} ranks)", param.rule.share.overText, row.ranks).str())
+          .count(param.count, "parameters");
+    }
     if (const std::optional<Untiled> hole = findUntiled(typed, param)) {
       DiagnosticBuilder b = diags.emit<Diag::SlicesDoNotTile>(placeOf(param), param.path, rangeText(hole->elements),
                                                               hole->twice ? "two ranks" : "no rank", param.rule.share.overText);
@@ -90,10 +103,10 @@ void reportSlices(const TypedModule &typed, const std::vector<StoredParam> &para
       }
       continue;
     }
-    if (!param.rule.load || cutsOf(typed, param) == cutsOf(typed, param, true)) {
+    Mismatch one{&param, cutRowOf(typed, param), cutRowOf(typed, param, true), {}, param.count};
+    if (one.kept == one.taken) {
       continue;
     }
-    Mismatch one{&param, sizesText(cutsOf(typed, param)), sizesText(cutsOf(typed, param, true)), {}, param.count};
     const auto known = llvm::find_if(mismatches, [&](const Mismatch &m) {
       return m.param->rule.range == param.rule.range && m.kept == one.kept && m.taken == one.taken;
     });
@@ -105,7 +118,7 @@ void reportSlices(const TypedModule &typed, const std::vector<StoredParam> &para
     }
   }
   for (const Mismatch &m : mismatches) {
-    report(typed, m, diags);
+    report(m, diags);
   }
 }
 

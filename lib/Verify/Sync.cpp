@@ -80,7 +80,9 @@ public:
     if (!rule.shardedOver.empty()) {
       row.shardedOver = rule.shardedOver;
       row.shardDim = rule.shardDim;
+      row.shardEven = rule.shardEven;
       row.keptBy = rule.range;
+      row.keptAt = rule.shardDecided;
     }
   }
 

@@ -3,7 +3,6 @@
 // Each check is one function and one row of the table below; a larger one gets its own file and keeps its row here. Not
 // here: anything that a single operation or change can decide, which is Infer's.
 #include "shardc/Verify/Verify.h"
-#include "shardc/Verify/Slices.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -124,7 +123,13 @@ static void checkGradients(const TypedModule &typed, Report &report, DiagnosticE
 // Which elements of gradients and optimizer states ranks keep.
 static void checkSlices(const TypedModule &typed, Report &report, DiagnosticEngine &diags) {
   if (llvm::none_of(typed.instances, [](const Instance &i) { return i.failed; })) {
-    reportSlices(typed, storedParams(typed, report.gradients), diags);
+    int64_t leftOut = 0;
+    report.slices = storedParams(typed, report.gradients, Listing::Alike, &leftOut);
+    if (leftOut > 0) {
+      report.unchecked.push_back({llvm::formatv("what ranks keep of {0} parameters", leftOut).str(),
+                                  "their sizes, or the pipeline stages that they are on, are not known before it runs"});
+    }
+    reportSlices(typed, report.slices, diags);
   }
 }
 

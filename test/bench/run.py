@@ -88,6 +88,9 @@ def main():
     promises.line("  its processor time, against 64 ranks", large[2] / small[2], "x", 1.1)
     promises.line("  its memory, against 64 ranks", large[1] / small[1], "x", 1.1)
 
+    (table, _, _), = least([shardc, "grads", *JOB, "--world", "2048", "--", *FLAGS])
+    promises.line("grads of deepseek_v3/671B, 2048 ranks", table, "ms", 50)
+
     with tempfile.TemporaryDirectory() as folder:
         program = os.path.join(binaries, "bench_Phases")
         tenth = phases(program, 100_000, folder)

@@ -35,7 +35,7 @@ struct Options {
   size_t flagsBegin = 0;         // where in it the framework's flags begin; its length if there are none
   std::vector<Word> positionals; // files, or names
   std::vector<Word> flags;       // after `--`
-  std::optional<Word> model, world, framework, config, strategy, phase, module, view, seed, programs, mesh, machine;
+  std::optional<Word> model, world, framework, config, strategy, phase, module, view, seed, programs, mesh, machine, resume;
   bool mutate = false;
   Format format = Format::Text;
   FailOn failOn = FailOn::Error;

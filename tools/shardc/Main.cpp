@@ -29,6 +29,7 @@ constexpr OptionRow optionRows[] = {
     {"--strategy", JobOptions, "NAME|FILE", "layouts and module boundaries, instead of the framework's own"},
     {"--phase", JobOptions, "training|inference", "inference: forward only"},
     {"--reshard", JobOptions, "refuse|insert", "a needed change of layout that nobody declared is an error, or inserted"},
+    {"--resume", CheckOnly, "FILE", "the job or graph file that reads the checkpoint which FILE... saves"},
     {"--view", ViewOptions, "NAME", "whose axes types are written in, e.g. sparse; the first view otherwise"},
     {"--module", TypesOnly, "PATTERN", "only modules whose path matches, e.g. 'layers.3.*'"},
     {"--programs", ProveOnly, "N", "instead of a job: N random programs, on which checker and proof must agree"},
@@ -124,6 +125,7 @@ public:
     options.framework = take("--framework");
     options.config = take("--config");
     options.strategy = take("--strategy");
+    options.resume = take("--resume");
     options.module = take("--module");
     options.view = take("--view");
     options.programs = take("--programs");

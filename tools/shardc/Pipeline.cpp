@@ -94,7 +94,11 @@ std::optional<Module> moduleOfRequest(const JobRequest &request, JobRun &run, Re
   known.assumes = run.job->assumes;
   known.unchecked = run.job->unchecked;
   run.sync = request.sync;
-  return programOf(*run.job, run.sync.get(), run.diags);
+  std::optional<Module> module = programOf(*run.job, run.sync.get(), run.diags);
+  if (module && request.storage) { // what the job file adds to what the framework keeps
+    addStorage(*run.job, request.storage.get(), *module, run.diags);
+  }
+  return module;
 }
 
 std::optional<Module> buildProgram(const Word *file, const Options &options, const Request &given, JobRun &run, Report &known) {
@@ -159,7 +163,7 @@ std::optional<Module> programOf(const Job &job, const ConfigNode *sync, Diagnost
     // What the framework does to gradients outside of it.
     addSync(job, sync, *module, diags);
     // What each rank keeps of the optimizer's state.
-    addStorage(job, *module, diags);
+    addStorage(job, nullptr, *module, diags);
   }
   return module;
 }
@@ -187,6 +191,27 @@ bool runJob(const Word *file, const Options &options, JobRun &run) {
     run.report.verdict = Verdict::Unreadable;
   }
   return true;
+}
+
+void resumeJob(const JobRun &saved, const Options &options, JobRun &run) {
+  Options own;
+  own.commandLine = options.commandLine;
+  own.flagsBegin = options.flagsBegin;
+  own.reshard = options.reshard;
+  if (!runJob(&*options.resume, own, run)) {
+    return;
+  }
+  if (!saved.typed) {
+    run.report.unchecked.push_back({"the checkpoint", "the job that saves it could not be typed"});
+    run.report.verdict = run.report.verdict == Verdict::Ok ? Verdict::Incomplete : run.report.verdict;
+    return;
+  }
+  const SourceRange place = Request(own, run).place(*options.resume);
+  const std::string how = compareCheckpoints({*saved.typed, saved.report.gradients}, {*run.typed, run.report.gradients}, place, run.diags);
+  run.report.assumes.push_back("the checkpoint of " + saved.name + " is " + how);
+  if (run.diags.hasErrors() && run.report.verdict != Verdict::Unreadable) {
+    run.report.verdict = Verdict::Findings;
+  }
 }
 
 int exitCode(const JobRun &run, FailOn failOn) {

@@ -22,21 +22,60 @@ int refuseNoJob(const Options &options, Streams &streams) {
   });
 }
 
-int check(const Options &options, Streams &streams) {
-  if (!namesJob(options)) {
-    return refuseNoJob(options, streams);
-  }
-  int code = ExitOk;
-  std::vector<std::unique_ptr<JobRun>> runs;
-  const auto one = [&](const Word *file) {
-    auto run = std::make_unique<JobRun>();
-    runJob(file, options, *run);
+// Jobs are printed as they are done; as JSON they are one answer.
+class CheckRuns {
+public:
+  CheckRuns(const Options &o, Streams &s) : options(o), streams(s) {}
+
+  void add(std::unique_ptr<JobRun> run) {
     code = std::max(code, exitCode(*run, options.failOn));
     if (options.format == Format::Text) {
       writeCheckText(streams.out, run->asReport(), streams.outColour);
     } else {
       run->typed.reset(); // the answer needs the findings only
       runs.push_back(std::move(run));
+    }
+  }
+
+  int finish() {
+    if (options.format == Format::Json) {
+      std::vector<JobReport> reports;
+      for (const auto &run : runs) {
+        reports.push_back(run->asReport());
+      }
+      writeCheckJson(streams.out, reports);
+    }
+    return code;
+  }
+
+private:
+  const Options &options;
+  Streams &streams;
+  int code = ExitOk;
+  std::vector<std::unique_ptr<JobRun>> runs;
+};
+
+int check(const Options &options, Streams &streams) {
+  if (!namesJob(options)) {
+    return refuseNoJob(options, streams);
+  }
+  if (options.resume && options.positionals.size() > 1) {
+    return reportCall(options, streams, [&](DiagnosticEngine &diags, FileId commandLine) {
+      diags.emit<Diag::BadCall>(placeOf(options.positionals[1], commandLine), "`--resume` takes one job that saves");
+    });
+  }
+  CheckRuns runs(options, streams);
+  const auto one = [&](const Word *file) {
+    auto run = std::make_unique<JobRun>();
+    runJob(file, options, *run);
+    std::unique_ptr<JobRun> reader;
+    if (options.resume) {
+      reader = std::make_unique<JobRun>(run->shared);
+      resumeJob(*run, options, *reader);
+    }
+    runs.add(std::move(run));
+    if (reader) {
+      runs.add(std::move(reader));
     }
   };
   for (const Word &file : options.positionals) {
@@ -45,14 +84,7 @@ int check(const Options &options, Streams &streams) {
   if (options.positionals.empty()) {
     one(nullptr);
   }
-  if (options.format == Format::Json) {
-    std::vector<JobReport> reports;
-    for (const auto &run : runs) {
-      reports.push_back(run->asReport());
-    }
-    writeCheckJson(streams.out, reports);
-  }
-  return code;
+  return runs.finish();
 }
 
 // What `types` shows; false if a named view or module does not exist, which is reported.
@@ -173,7 +205,7 @@ int explainVerb(const Options &options, Streams &streams) {
 
 constexpr Verb verbs[] = {
     {"check", "read, infer, verify; the exit code gates CI", "FILE",
-     "job files, graph files, a model's config.json or a framework's config", JobOptions | FailOptions, check},
+     "job files, graph files, a model's config.json or a framework's config", JobOptions | FailOptions | CheckOnly, check},
     {"types", "every value with its type, its gradient's type and the collectives between", "FILE",
      "one job file, graph file or config.json", JobOptions | FailOptions | TypesOnly | ViewOptions, types},
     {"grads", "each gradient: its type, what synchronises it, scale, verdict; and the clip norm", "FILE",

@@ -22,7 +22,8 @@ enum OptionGroup : uint8_t {
   TypesOnly = 4,
   ViewOptions = 8,
   ProveOnly = 16,
-  PlanOnly = 32
+  PlanOnly = 32,
+  CheckOnly = 64
 };
 
 struct Verb {

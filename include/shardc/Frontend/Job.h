@@ -45,6 +45,7 @@ struct JobRequest {
   std::vector<Located<std::string>> flags;       // what followed `--`, one argument each
   bool inference = false;                        // phase: inference
   std::shared_ptr<const ConfigNode> sync;        // rules of synchronisation, or the name of some; may be null
+  std::shared_ptr<const ConfigNode> storage;     // further rules of what ranks keep; may be null
   SourceRange range;                             // the request as a whole
 };
 

@@ -1,4 +1,4 @@
-// Storage: catalogue files storage/NAME.yaml, or one of the user's own, as a StoragePlan of a module.
+// Storage: catalogue files storage/NAME.yaml and `storage:` parts of the user's own files, as a StoragePlan of a module.
 #pragma once
 
 #include "shardc/Frontend/Job.h"
@@ -6,8 +6,11 @@
 
 namespace shardc {
 
-// What the job's framework keeps where; leaves `module.storage` empty if nobody says so. False if something was wrong and
-// reported.
-bool addStorage(const Job &job, Module &module, DiagnosticEngine &diags);
+// Of a job: what `written` (null if the job file says nothing) and behind it the framework's file say; leaves `module.storage`
+// empty if neither is there. False if something was wrong and reported.
+bool addStorage(const Job &job, const ConfigNode *written, Module &module, DiagnosticEngine &diags);
+
+// Of a graph file, which has no framework.
+bool addStorage(const ConfigNode &written, Module &module, DiagnosticEngine &diags);
 
 } // namespace shardc

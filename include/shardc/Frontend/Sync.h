@@ -16,4 +16,7 @@ bool addSync(const Job &job, const ConfigNode *written, Module &module, Diagnost
 // Of a graph file, which has no framework.
 bool addSync(const ConfigNode &written, Module &module, DiagnosticEngine &diags);
 
+// A graph file's sizes and axes: what terms and conditions of its rules may name.
+Job namedSizes(const Module &module);
+
 } // namespace shardc

@@ -30,21 +30,34 @@ struct StorageRule {
   StorageCut cut = StorageCut::Whole;
   StorageShare share;
   int32_t dim = 0;                  // Dim
+  bool even = false;                // Dim: one that the ranks do not divide is refused
   bool each = false;                // dimension 0 counts parameters of their own: experts
   std::optional<StorageShare> load; // where a loader cuts the whole in another way
   SourceRange range;
   SourceRange decided; // what the user wrote that decides the rule: a degree
 };
 
-// Files: each rank reads what it wrote itself. Whole: what ranks wrote is put together, and each takes its share.
-enum class StorageForm : uint8_t { Whole, Files };
+// Parameters whose state is read from files as ranks wrote them: one file per coordinate on `axes`.
+struct StorageFiles {
+  std::vector<std::string> patterns;
+  std::vector<Located<std::string>> axes; // the place is where the user wrote its degree, if that is known
+};
 
-// The first rule with a pattern that matches a parameter has it.
+// What must be the same when a checkpoint is read: "autoep_size", "2".
+struct StorageMark {
+  std::string name, value;
+  SourceRange decided;
+};
+
+// The first rule with a pattern that matches a parameter has it. A parameter without a pattern in `files` is put together by
+// name before it is read, and fits any degrees.
 struct StoragePlan {
-  std::string name; // "colossalai 0.5.0"
-  StorageForm form = StorageForm::Whole;
+  std::string framework; // "colossalai", "" if only the user wrote rules
+  std::string name;      // "colossalai 0.5.0"
   std::vector<StorageRule> rules;
-  std::vector<std::pair<std::string, std::string>> metadata; // must be the same when it is read: "ep" 2
+  std::vector<StorageFiles> files;
+  std::vector<StorageMark> marks;
+  std::optional<DType> dtype; // of what is saved, where that is not the dtype that a step computes with
 };
 
 } // namespace shardc

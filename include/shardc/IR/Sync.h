@@ -28,6 +28,8 @@ struct SyncRule {
   // Where the reduced gradient is sharded (FSDP, ZeRO); empty: as the parameter is.
   llvm::SmallVector<AtomId, 6> shardedOver;
   int32_t shardDim = 0;
+  bool shardEven = false;   // a dimension that the ranks do not divide is refused
+  SourceRange shardDecided; // what the user wrote that decides where it is sharded
   SourceRange range;
   SourceRange decided;     // what the user wrote that decides the rule: a degree
   std::string decidedText; // what follows from it: "reduced over `moe_dp`"

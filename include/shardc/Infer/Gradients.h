@@ -33,6 +33,20 @@ struct ParamGradient {
 // where the loss cannot start a backward pass. Paths keep their numbers if the module's sync rules tell layers apart.
 std::vector<ParamGradient> inferGradients(const TypedModule &typed, DiagnosticEngine &diags);
 
+// The gradients of all values: of each function per distinct gradients of its results.
+struct ValueGradients {
+  // Instead of a gradient: none arrives; there is none because of a fault that was reported; nobody asked.
+  static constexpr uint32_t None = ~0u, Wrong = None - 1, Unknown = None - 2;
+  struct Run {
+    uint32_t instance = 0;
+    std::vector<uint32_t> values;                     // per value of the function: into `gradients`
+    std::vector<std::pair<uint32_t, uint32_t>> calls; // operation, run; in order of execution
+  };
+  std::vector<Gradient> gradients;
+  std::vector<Run> runs; // callees before callers; the root is last
+};
+ValueGradients inferValueGradients(const TypedModule &typed);
+
 // Whether some parameter is trained at all.
 bool hasTrainable(const Module &module);
 

@@ -37,12 +37,14 @@ struct SyncRow {
   // Where the framework keeps the reduced gradient: over these, on this dimension; empty: as the parameter is.
   llvm::SmallVector<AtomId, 6> shardedOver;
   int32_t shardDim = 0;
+  bool shardEven = false;
   // Copies over `copies` are reduced over `apart` in groups of their own, after they were made equal.
   llvm::SmallVector<AtomId, 6> copies, apart;
   std::string early;                   // what is done too early: "summed", "scaled"
   std::optional<uint32_t> familyIndex; // of the plan
   SourceRange rule;                    // that the verdict is about, if it is about one
   SourceRange keptBy, apartBy;         // the rules that shard it, and that reduce copies apart
+  SourceRange keptAt;                  // what the user wrote that decides how it is sharded
   SourceRange parameter;               // where the parameter was declared
 };
 

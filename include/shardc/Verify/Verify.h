@@ -5,7 +5,7 @@
 #pragma once
 
 #include "shardc/Frontend/Job.h"
-#include "shardc/Verify/Sync.h"
+#include "shardc/Verify/Slices.h"
 
 namespace shardc {
 
@@ -16,7 +16,8 @@ struct Report {
   Verdict verdict = Verdict::Unreadable;
   std::vector<std::string> assumes;
   std::vector<Unchecked> unchecked;
-  std::vector<SyncRow> gradients; // of trained parameters; empty where the program has none, or has values without a type
+  std::vector<SyncRow> gradients;  // of trained parameters; empty where the program has none, or has values without a type
+  std::vector<StoredParam> slices; // what ranks keep of them; empty where nobody says so
 };
 
 // One check over the whole program; it emits diagnostics, or adds to what is assumed or unchecked.
