@@ -45,13 +45,13 @@ TEST_CASE("without declared gradients a parameter's gradient is its dual") {
             "params: {w: \"f32[F@tp, D]\", v: \"f32[D, F@tp]\", n: \"f32[D] I@tp\"}\n"
             "inputs: {x: \"f32[T@dp, D] I@tp\"}\n"
             "ops: [\"h = silu(linear(redistribute(rms_norm(x, n), I@tp -> R@tp), w))\", \"y = linear(h, v)\", \"z = redistribute(y, P@tp "
-            "-> I@tp)\"]\n") == "w: f32[F@tp, D] P@dp; v: f32[D, F@tp] P@dp; n: f32[D] P@dp");
+            "-> I@tp)\"]\n") == "w: f32[F@tp, D] P@dp; v: f32[D, F@tp] P@dp; n: f32[D] P@dp I@tp");
 }
 
 TEST_CASE("a loss that is a local mean starts at the number of ranks") {
   CHECK(gradients("params: {w: \"f32[V, D] I@tp\"}\ninputs: {x: \"f32[T@dp, D] I@tp\", l: \"i64[T@dp]\"}\n"
                   "ops: [\"loss = cross_entropy(linear(x, w), l, reduction=mean)\"]\nloss: {value: loss, kind: local-mean}\n") ==
-        "w: f32[V, D] P@dp *3");
+        "w: f32[V, D] P@dp I@tp *3");
 }
 
 TEST_CASE("a declared all-reduce of a whole gradient multiplies it") {
@@ -73,7 +73,7 @@ TEST_CASE("paths that differ are shown; common forms are brought together") {
   // y is invariant; one user keeps it so, the other takes shards without the all-reduce: whole + part.
   std::string head = "params: {n: \"f32[D] I@tp\"}\ninputs: {x: \"f32[T, D] I@tp\"}\nops: [\"y = rms_norm(x, n)\", ";
   CHECK(gradients(head + "\"a = redistribute(y, I@tp -> T@tp)\", \"b = redistribute(a, T@tp -> I@tp)\", \"z = add(y, b)\"]\n") ==
-        "n: f32[D] P@dp");
+        "n: f32[D] P@dp I@tp");
   CHECK(gradients(head + "\"r = redistribute(y, I@tp -> R@tp, gradient='P@tp -> P@tp')\", \"a = redistribute(r, R@tp -> T@tp)\", \"b = "
                          "redistribute(a, T@tp -> I@tp)\", \"z = add(y, b)\"]\n") == "!gradient-paths-differ");
   // With a factor of n in the second path (n = 4), n parts are a mean of the same scale.

@@ -102,7 +102,7 @@ TEST_CASE("parts of published and of extreme rows") {
   CHECK(cutsText(CutRow::make(10, 4, 4)) == "3, 3, 3, 1+2"); // FSDP's chunks
   CHECK(cutsText(CutRow::make(2, 4, 4)) == "1, 1, 0+1, 0+1");
   CHECK(cutsText(CutRow::make(1, 8, 16)) == "1+1, 0+2, 0+2, ..., 0+2");
-  CHECK(cutsText(CutRow::make(INT64_MAX, 2, 2)) == "4611686018427387904, 4611686018427387903");
+  CHECK(cutsText(CutRow::make(INT64_MAX, 2, 2)) == "4611686018427387904, 4611686018427387903+1");
 }
 
 TEST_CASE("over all ranks every element is kept equally often") {
@@ -148,9 +148,11 @@ void checkSums(const TypedModule &typed, llvm::ArrayRef<StoredParam> stored) {
     const Type &type = typed.module.types[param.type];
     int64_t all = 1, sum = 0, distinct = 1;
     for (const Dim &dim : type.dims) {
+      int64_t extent = dim.concat ? 0 : 1;
       for (const Factor &f : dim.factors) {
-        all *= globalExtent(f);
+        extent = dim.concat ? extent + globalExtent(f) : extent * globalExtent(f);
       }
+      all *= extent;
     }
     for (size_t a = 0; a < axes.atoms().size(); ++a) {
       const bool over = param.rule.cut != StorageCut::Whole && llvm::is_contained(param.rule.share.over, AtomId(a));
@@ -158,9 +160,9 @@ void checkSums(const TypedModule &typed, llvm::ArrayRef<StoredParam> stored) {
     }
     for (int64_t rank = 0; rank < axes.world(); ++rank) {
       const Slice slice = sliceOf(typed, stored, param, rank);
-      int64_t box = 1;
-      for (const Range &r : slice.box) {
-        box *= r.size();
+      int64_t box = 1; // its elements on this rank
+      for (int64_t extent : localShape(type, rank, axes)) {
+        box *= extent;
       }
       const int64_t rows = param.rule.cut == StorageCut::Dim ? localShape(type, rank, axes)[static_cast<size_t>(param.rule.dim)]
                            : param.rule.each                 ? box / slice.box[0].size()
