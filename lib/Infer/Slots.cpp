@@ -237,8 +237,8 @@ private:
       }
       anySharded |= !x.atoms.empty();
     }
-    if (!c.origin.valid()) {
-      return std::nullopt;
+    if (!c.origin.valid()) { // no dispatch filled them: nothing says which row belongs to which token
+      return Fault{FaultKind::OtherSlots, 0, 1, c.atoms, dimName(types[0].dims[1], module), {}};
     }
     const Origin &origin = module.types.origin(c.origin);
     bool sameIds = !context.ownSites || origin.site == context.site;
