@@ -105,8 +105,10 @@ TEST_CASE("what a folded checkpoint says must be what the job says") {
   CHECK(resume(Folded, Folded) == "");
   CHECK(resume(Ep4, Ep2) == "the checkpoint was saved with autoep_size 4 and is read with 2");
   CHECK(resume(Folded, Wider) == "the checkpoint was saved with autotp_size 2 and is read with 4");
-  CHECK(resume(Folded, Ep4) == "the checkpoint was saved with autotp_size 2 and is read with none");
-  // Stages 1 and 2 keep the same rows; stage 3 keeps one for each parameter.
+  CHECK(
+      resume(Folded, Ep4) ==
+      "the checkpoint was saved with autotp_size 2 and is read with 1; the checkpoint was saved with folding true and is read with false");
+  // ZeRO 1 and 2 keep states in the same rows, ZeRO 3 in rows of its own.
   CHECK(resume(Ep4, "--expert_parallel.autoep_size 4 --zero_optimization.stage 2") == "");
   CHECK(resume(Ep4, "--expert_parallel.autoep_size 4 --zero_optimization.stage 3") ==
         "the checkpoint was saved with form of optimizer states one row per group and is read with one row per parameter");

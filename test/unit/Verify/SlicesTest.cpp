@@ -160,12 +160,13 @@ void checkSums(const TypedModule &typed, llvm::ArrayRef<StoredParam> stored) {
     }
     for (int64_t rank = 0; rank < axes.world(); ++rank) {
       const Slice slice = sliceOf(typed, stored, param, rank);
-      int64_t box = 1; // its elements on this rank
-      for (int64_t extent : localShape(type, rank, axes)) {
+      const llvm::SmallVector<int64_t, 4> shape = localShape(type, rank, axes);
+      int64_t box = 1;
+      for (int64_t extent : shape) {
         box *= extent;
       }
-      const int64_t rows = param.rule.cut == StorageCut::Dim ? localShape(type, rank, axes)[static_cast<size_t>(param.rule.dim)]
-                           : param.rule.each                 ? box / slice.box[0].size()
+      const int64_t rows = param.rule.cut == StorageCut::Dim ? shape[static_cast<size_t>(param.rule.dim)]
+                           : param.rule.each                 ? box / shape[0]
                                                              : box;
       CHECK(slice.cut.elements.end <= rows);
       sum += rows == 0 ? 0 : box / rows * slice.cut.elements.size();
