@@ -43,10 +43,10 @@ void writeDigit(Json &json, const Digit &digit) {
   json.object([&] {
     json.attribute("size", digit.size);
     json.attributeArray("parts", [&] {
-      for (const auto &[size, stride] : digit.parts) {
-        json.array([&, size = size, stride = stride] {
-          json.value(size);
-          json.value(stride);
+      for (const auto &part : digit.parts) {
+        json.array([&] {
+          json.value(part.first);
+          json.value(part.second);
         });
       }
     });

@@ -340,7 +340,8 @@ Typed typeMove(TypingContext &context, Operands operands) {
   Typed typed;
   Type type = *operands[0];
   for (const AxisChange &part : change.parts) {
-    if ((typed.fault = applyChange(type, part, !change.reinterpretReason.empty(), context.module, &typed.moves))) {
+    typed.fault = applyChange(type, part, !change.reinterpretReason.empty(), context.module, &typed.moves);
+    if (typed.fault) {
       return typed;
     }
   }

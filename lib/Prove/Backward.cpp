@@ -193,6 +193,37 @@ void Execution::backMoves(Frame &frame, uint32_t index) {
   }
 }
 
+// Of logits that were gathered over the vocabulary each rank keeps the columns that are its own.
+void Execution::keepOwnColumns(const Type &own, Spread &g) {
+  Type all = own;
+  llvm::SmallVector<AtomId, 4> atoms;
+  for (Factor &factor : all.dims.back().factors) {
+    atoms.append(factor.atoms);
+    factor.atoms.clear();
+  }
+  Spread kept;
+  std::string error;
+  if (!atoms.empty() && exchange({Primitive::Slice, &all, &own, atoms}, g, ranks, module, kept, error)) {
+    g = std::move(kept);
+  }
+}
+
+// Back through the moves that were inserted in front of the operation.
+void Execution::moveBackInserted(Frame &frame, uint32_t index, bool loss, llvm::MutableArrayRef<Spread> parts) {
+  const llvm::ArrayRef<ValueId> ids = functionOf(frame).operandsOf(functionOf(frame).ops[index]);
+  if (loss && !parts[0].failed) {
+    keepOwnColumns(*typeOf(frame, ids[0]), parts[0]);
+  }
+  for (const Move &m : llvm::reverse(typed.instances[frame.instance].moves)) {
+    for (size_t k = 0; m.op == index && m.inserted && k < ids.size(); ++k) {
+      if (ids[k] == m.value && !parts[k].failed) {
+        moveBack(frame, m, index, parts[k]);
+        break;
+      }
+    }
+  }
+}
+
 void Execution::backKernel(Frame &frame, uint32_t index) {
   const Function &f = functionOf(frame);
   const Op &op = f.ops[index];
@@ -246,28 +277,7 @@ void Execution::backKernel(Frame &frame, uint32_t index) {
       }
     }
   }
-  if (loss && !parts[0].failed) { // each rank keeps the columns that are its own
-    const Type &own = *typeOf(frame, ids[0]);
-    Type all = own;
-    llvm::SmallVector<AtomId, 4> atoms;
-    for (Factor &factor : all.dims.back().factors) {
-      atoms.append(factor.atoms);
-      factor.atoms.clear();
-    }
-    Spread kept;
-    std::string error;
-    if (!atoms.empty() && exchange({Primitive::Slice, &all, &own, atoms}, parts[0], ranks, module, kept, error)) {
-      parts[0] = std::move(kept);
-    }
-  }
-  for (const Move &m : llvm::reverse(typed.instances[frame.instance].moves)) {
-    for (size_t k = 0; m.op == index && m.inserted && k < ids.size(); ++k) {
-      if (ids[k] == m.value && !parts[k].failed) {
-        moveBack(frame, m, index, parts[k]);
-        break;
-      }
-    }
-  }
+  moveBackInserted(frame, index, loss, parts);
   for (size_t k = 0; k < ids.size(); ++k) {
     if (!parts[k].failed) {
       addGrad(frame, ids[k], std::move(parts[k]));

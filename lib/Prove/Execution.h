@@ -56,6 +56,8 @@ private:
   // Backward.cpp
   void backward(Frame &frame);
   void seed(Frame &frame);
+  void keepOwnColumns(const Type &own, Spread &g);
+  void moveBackInserted(Frame &frame, uint32_t index, bool loss, llvm::MutableArrayRef<Spread> parts);
   void backKernel(Frame &frame, uint32_t index);
   void backMoves(Frame &frame, uint32_t index);
   void backCall(Frame &frame, uint32_t index);

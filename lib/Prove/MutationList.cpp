@@ -231,7 +231,7 @@ private:
                                                        {LossKind::Invariant, "invariant"}};
     for (const auto &[kind, name] : kinds) {
       if (module.loss && module.loss->kind != kind) {
-        add(std::string("the loss called ") + name, module.loss->range, [kind = kind](Module &m) { m.loss->kind = kind; });
+        add(std::string("the loss called ") + name, module.loss->range, [to = kind](Module &m) { m.loss->kind = to; });
       }
     }
   }

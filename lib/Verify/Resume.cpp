@@ -253,7 +253,8 @@ private:
     int64_t writer = 0;
     for (const Located<std::string> &axis : files.axes) {
       int64_t index = b.coordinate(rank, atomsOf(b, axis.value));
-      for (AtomId atom : llvm::reverse(atomsOf(a, axis.value))) {
+      const llvm::SmallVector<AtomId, 4> atoms = atomsOf(a, axis.value);
+      for (AtomId atom : llvm::reverse(atoms)) {
         const Atom &digit = a.atom(atom);
         writer += (index % digit.size - a.coordinate(writer, atom)) * digit.stride;
         index /= digit.size;
